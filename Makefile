@@ -1,0 +1,49 @@
+# Two commands do everything: `make demo` and `make test`. Each makes .venv first if it is missing.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+WORKERS ?= 2
+
+.PHONY: help install demo test test-slow check format bench clean
+
+help:            ## show this list
+	@grep -E '^[a-z-]+: *.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 14
+
+install: $(STAMP)  ## make .venv and install edhnn with its development tools
+
+$(STAMP): pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt torch
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	@touch $(STAMP)
+
+demo: $(STAMP)   ## a hypergraph made, examined and pictured, in demo/
+	@mkdir -p demo
+	$(BIN)/edhnn data convert csbm-4 demo/csbm-4.hif.json.gz
+	$(BIN)/edhnn data doctor demo/csbm-4.hif.json.gz --picture demo/csbm-4.png
+	@echo
+	@echo "Written: demo/csbm-4.hif.json.gz (the hypergraph, in HIF) and demo/csbm-4.png (its picture)."
+	@echo "Your own: $(BIN)/edhnn data doctor memberships.csv"
+
+test: $(STAMP)   ## the everyday test suite
+	$(BIN)/python -m pytest -n $(WORKERS)
+
+test-slow: $(STAMP)  ## the heavier tests too
+	$(BIN)/python -m pytest -n $(WORKERS) -m "slow or not slow"
+
+check: $(STAMP)  ## format, lint, types, layers
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(STAMP) ## format and mend what ruff can
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(STAMP)  ## ten million incidences: time and memory beside pandas and json
+	$(BIN)/python benchmarks/reading.py
+
+clean:           ## remove .venv and what the commands made
+	rm -rf $(VENV) demo build dist

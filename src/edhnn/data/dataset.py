@@ -1,0 +1,200 @@
+"""A hypergraph with what is known about its nodes: features, labels, names, and where it all came from."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, final
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from torch import Tensor
+
+from edhnn.data.ids import Ids
+from edhnn.errors import DataError
+from edhnn.hypergraph import Hypergraph
+from edhnn.typing import JsonObject, NodeOrEdgeId
+
+Task = Literal["classification", "multilabel", "regression"]
+UNLABELLED = -1
+
+Attributes = Mapping[str, Sequence[Any]]
+"""Named columns beside features and labels, one entry per node (or hyperedge), ``None`` where absent."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """Where a dataset came from.
+
+    Attributes:
+        source: The file, folder, catalogue name or library it was read from.
+        format: The reader's name.
+        notes: Lines a person should see: columns guessed, memberships merged.
+        details: Facts for machines: seeds, checksums, the source's own record.
+    """
+
+    source: str
+    format: str
+    notes: tuple[str, ...] = ()
+    details: JsonObject = field(default_factory=dict)
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class NodeDataset:
+    """A hypergraph, node features, node labels, original ids, attributes and provenance.
+
+    Args:
+        name: Short name, used in reports.
+        hypergraph: The hypergraph.
+        x: Node features: dense ``[N, D]`` or sparse CSR of that shape; ``None`` if there are none.
+        y: Node labels. Classification: ``[N]`` int64 in 0..C-1, `UNLABELLED` (-1) where unknown. Multi-label:
+            ``[N, C]`` floating point, 0 or 1, NaN where unknown. Regression: ``[N]`` or ``[N, T]``, NaN where unknown.
+        task: What ``y`` is; needed with ``y``.
+        class_names: The classes as their owner wrote them, in the order of their numbers.
+        feature_names: A name per feature column.
+        node_ids: Original node ids; by default the numbers.
+        edge_ids: Original hyperedge ids; by default the numbers.
+        node_attributes: Further columns about nodes.
+        edge_attributes: Further columns about hyperedges.
+        provenance: Where it came from.
+
+    Raises:
+        DataError: if lengths, types or label values do not fit.
+
+    Example:
+        >>> import torch
+        >>> from edhnn import Hypergraph, NodeDataset
+        >>> trios = Hypergraph.from_hyperedges([[0, 1, 2], [1, 2, 3]])
+        >>> NodeDataset(name="trios", hypergraph=trios, y=torch.tensor([0, 0, 1, -1]), task="classification")
+        NodeDataset('trios', nodes=4, hyperedges=2, features=0, classes=2)
+    """
+
+    name: str
+    hypergraph: Hypergraph
+    x: Tensor | None = None
+    y: Tensor | None = None
+    task: Task | None = None
+    class_names: tuple[NodeOrEdgeId, ...] | None = None
+    feature_names: tuple[str, ...] | None = None
+    node_ids: Ids = None  # type: ignore[assignment]  # filled below: the numbers
+    edge_ids: Ids = None  # type: ignore[assignment]
+    node_attributes: Attributes = field(default_factory=dict)
+    edge_attributes: Attributes = field(default_factory=dict)
+    provenance: Provenance = field(default_factory=lambda: Provenance("memory", "python"))
+
+    def __post_init__(self) -> None:
+        nodes, edges = self.hypergraph.num_nodes, self.hypergraph.num_edges
+        for name, count in (("node_ids", nodes), ("edge_ids", edges)):
+            ids = getattr(self, name)
+            if ids is None:
+                object.__setattr__(self, name, Ids(range(count)))
+            elif len(ids) != count:
+                raise DataError(f"'{name}' must name each of {count}. Got {len(ids)} ids.")
+        for kind, columns, count in (
+            ("node", self.node_attributes, nodes),
+            ("hyperedge", self.edge_attributes, edges),
+        ):
+            for name, column in columns.items():
+                if len(column) != count:
+                    raise DataError(
+                        f"The {kind} attribute '{name}' must have {count} entries. Got {len(column)}."
+                    )
+        _check_features(self.x, nodes, self.feature_names)
+        _check_labels(self.y, self.task, nodes, self.class_names)
+
+    @property
+    def num_features(self) -> int:
+        """Width of the features; 0 if there are none."""
+        return 0 if self.x is None else int(self.x.shape[1])
+
+    @property
+    def num_classes(self) -> int | None:
+        """Number of classes; ``None`` without labels or for real-valued ones."""
+        if self.y is None or self.task == "regression":
+            return None
+        if self.task == "multilabel":
+            return int(self.y.shape[1])
+        if self.class_names is not None:
+            return len(self.class_names)
+        return int(self.y.max()) + 1 if len(self.y) else 0
+
+    def to(self, device: torch.device | str) -> NodeDataset:
+        """The same dataset with its tensors on another device."""
+        return replace(
+            self,
+            hypergraph=self.hypergraph.to(device),
+            x=None if self.x is None else self.x.to(device),
+            y=None if self.y is None else self.y.to(device),
+        )
+
+    def __repr__(self) -> str:
+        facts = f"nodes={self.hypergraph.num_nodes}, hyperedges={self.hypergraph.num_edges}"
+        what = f"classes={self.num_classes}" if self.num_classes is not None else f"task={self.task}"
+        return f"NodeDataset('{self.name}', {facts}, features={self.num_features}, {what})"
+
+
+def sparse_features(matrix: sp.sparray | sp.spmatrix, dtype: torch.dtype = torch.float32) -> Tensor:
+    """A torch sparse CSR tensor from a scipy matrix; canonical: sorted, duplicates summed."""
+    csr = sp.csr_array(matrix)
+    csr.sum_duplicates()
+    with warnings.catch_warnings():  # torch calls its CSR layout beta, once per process
+        warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta state")
+        return torch.sparse_csr_tensor(
+            torch.from_numpy(csr.indptr.astype(np.int64)),
+            torch.from_numpy(csr.indices.astype(np.int64)),
+            torch.from_numpy(csr.data).to(dtype),
+            size=csr.shape,
+            check_invariants=True,
+        )
+
+
+def features_to_scipy(x: Tensor) -> sp.csr_array:
+    """A scipy CSR array from dense or sparse CSR features."""
+    if x.layout == torch.sparse_csr:
+        parts = (x.values(), x.col_indices(), x.crow_indices())
+        return sp.csr_array(tuple(part.cpu().numpy() for part in parts), shape=tuple(x.shape))
+    return sp.csr_array(x.cpu().numpy())
+
+
+def _check_features(x: Tensor | None, nodes: int, names: tuple[str, ...] | None) -> None:
+    if x is None:
+        return
+    if x.layout not in (torch.strided, torch.sparse_csr):
+        raise DataError(f"Features must be dense or sparse CSR. Got layout {x.layout}.")
+    if x.dim() != 2 or x.shape[0] != nodes or not x.is_floating_point():
+        raise DataError(
+            f"Features must be floating point of shape [{nodes}, D], a row per node. "
+            f"Got {x.dtype} of shape {list(x.shape)}."
+        )
+    if names is not None and len(names) != x.shape[1]:
+        raise DataError(f"'feature_names' must name {x.shape[1]} columns. Got {len(names)} names.")
+
+
+def _check_labels(
+    y: Tensor | None, task: Task | None, nodes: int, class_names: tuple[NodeOrEdgeId, ...] | None
+) -> None:
+    if (y is None) != (task is None):
+        raise DataError("Labels 'y' and their 'task' must be given together.")
+    if y is None:
+        return
+    if y.shape[:1] != (nodes,):
+        raise DataError(f"There must be one label per node, {nodes}. Got {list(y.shape)[:1]}.")
+    if task == "classification":
+        if y.dtype != torch.int64 or y.dim() != 1:
+            raise DataError(f"Class labels must be an int64 vector. Got {y.dtype} with {y.dim()} dimensions.")
+        top = len(class_names) if class_names is not None else None
+        if len(y) and (int(y.min()) < UNLABELLED or (top is not None and int(y.max()) >= top)):
+            bound = "" if top is None else f" and less than {top}, the number of class names"
+            raise DataError(
+                f"Class labels must be -1 (unlabelled) or more{bound}. Got {int(y.min())}..{int(y.max())}."
+            )
+    elif not y.is_floating_point() or y.dim() > 2 or (task == "multilabel" and y.dim() != 2):
+        raise DataError(
+            f"Labels for {task} must be floating point, a row per node. Got {y.dtype}, {y.dim()}-d."
+        )
+    elif task == "multilabel" and not bool(((y == 0) | (y == 1) | y.isnan()).all()):
+        raise DataError("Multi-label entries must be 0, 1 or NaN (unknown).")

@@ -1,0 +1,198 @@
+"""Files opened within limits and written whole or not at all.
+
+Reading: gzip is recognised by its first bytes, the decompressed size is bounded, and a progress bar appears on a
+terminal once the work has taken a second. Writing: everything goes to a temporary neighbour that is renamed over
+the target at the end, so a reader never meets half a file.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import shutil
+import sys
+import tempfile
+import time
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, final
+
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+from edhnn.errors import DataError, LimitError, UsageError
+
+_GZIP_MAGIC = b"\x1f\x8b"
+_PATIENCE_SECONDS = 1.0
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How large an input may be.
+
+    Attributes:
+        max_bytes: Size after decompression, which guards against decompression bombs.
+        max_record_bytes: Size of one line or one JSON record.
+    """
+
+    max_bytes: int = 16 * 2**30
+    max_record_bytes: int = 64 * 2**20
+
+
+def size_in_words(count: float) -> str:
+    """A byte count for people: ``1.5 GiB``."""
+    for unit in ("bytes", "KiB", "MiB", "GiB"):
+        if count < 1024:
+            return f"{count:.0f} bytes" if unit == "bytes" else f"{count:.1f} {unit}"
+        count /= 1024
+    return f"{count:.1f} TiB"
+
+
+class LimitedReader(io.RawIOBase):
+    """Bytes of a file, decompressed, counted against the limits and shown on a progress bar."""
+
+    def __init__(self, path: Path, limits: Limits) -> None:
+        super().__init__()
+        self.path, self.limits, self.consumed = path, limits, 0
+        self._raw: IO[bytes] = open_existing(path)
+        compressed = self._raw.read(2) == _GZIP_MAGIC
+        self._raw.seek(0)
+        self._stream: IO[bytes] = gzip.GzipFile(fileobj=self._raw, mode="rb") if compressed else self._raw
+        self._bar = DelayedBar(f"Reading {path.name}", path.stat().st_size)
+
+    def readable(self) -> bool:
+        """Always."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill the buffer; raises our errors for broken compression and for too much of it."""
+        try:
+            data = self._stream.read(len(buffer))
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise DataError(
+                f"The gzip data must be complete and intact. Decompression said: {error}.",
+                path=self.path,
+                where=f"after {self.consumed} bytes",
+                remedy="Copy or download the file again.",
+            ) from error
+        self.consumed += len(data)
+        if self.consumed > self.limits.max_bytes:
+            raise LimitError(
+                f"The content must be at most {size_in_words(self.limits.max_bytes)} after decompression.",
+                path=self.path,
+                remedy="If you trust the file, raise the limit with --max-bytes.",
+            )
+        buffer[: len(data)] = data
+        self._bar.show(self._raw.tell())
+        return len(data)
+
+    def close(self) -> None:
+        """Close the file and remove the bar."""
+        if not self.closed:
+            self._bar.close()
+            self._stream.close()
+            self._raw.close()
+        super().close()
+
+
+def open_limited(path: Path, limits: Limits, buffer_bytes: int = 2**20) -> io.BufferedReader:
+    """Open a plain or gzip-compressed file for reading within the limits."""
+    return io.BufferedReader(LimitedReader(path, limits), buffer_bytes)
+
+
+def open_existing(path: Path) -> IO[bytes]:
+    """Open a file for reading; a usage error if there is none."""
+    try:
+        return path.open("rb")
+    except FileNotFoundError as error:
+        raise UsageError(f"There is no file '{path}'.") from error
+    except IsADirectoryError as error:
+        raise UsageError(f"'{path}' must be a file. It is a folder.") from error
+    except PermissionError as error:
+        raise UsageError(f"'{path}' cannot be read: permission denied.") from error
+
+
+class DelayedBar:
+    """A progress bar on standard error that stays away from short work, pipes and logs."""
+
+    def __init__(self, title: str, total: int) -> None:
+        self._title, self._total = title, total
+        self._begun = time.monotonic()
+        self._wanted = sys.stderr.isatty()
+        self._progress: Progress | None = None
+
+    def show(self, done: int) -> None:
+        """Move the bar; the first call after a second makes it appear."""
+        if not self._wanted or time.monotonic() - self._begun < _PATIENCE_SECONDS:
+            return
+        if self._progress is None:
+            columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+            self._progress = Progress(*columns, console=Console(stderr=True), transient=True)
+            self._progress.add_task(self._title, total=self._total)
+            self._progress.start()
+        self._progress.update(self._progress.task_ids[0], completed=done)
+
+    def close(self) -> None:
+        """Remove the bar."""
+        if self._progress is not None:
+            self._progress.stop()
+            self._progress = None
+
+
+@contextmanager
+def atomic_file(target: Path) -> Iterator[Path]:
+    """A temporary path beside ``target`` that becomes it if the block succeeds, and vanishes if not."""
+    _need_parent(target)
+    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        yield temporary
+        temporary.chmod(0o666 & ~_umask())
+        temporary.replace(target)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def atomic_folder(target: Path) -> Iterator[Path]:
+    """A temporary folder beside ``target`` that becomes it if the block succeeds; ``target`` must not hold files."""
+    _need_parent(target)
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise UsageError(f"'{target}' exists already. Choose another name, or remove it first.")
+    temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
+    try:
+        yield temporary
+        temporary.chmod(0o777 & ~_umask())
+        temporary.replace(target)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+@contextmanager
+def compressed_by_name(path: Path, name: str) -> Iterator[IO[bytes]]:
+    """Open ``path`` for writing, gzip-compressed if the final ``name`` ends in ``.gz``; same bytes every time."""
+    with path.open("wb") as raw:
+        if name.endswith(".gz"):
+            with gzip.GzipFile(filename="", fileobj=raw, mode="wb", compresslevel=6, mtime=0) as stream:
+                yield stream  # type: ignore[misc]  # GzipFile is a binary file in all but name
+        else:
+            yield raw
+
+
+def _need_parent(target: Path) -> None:
+    if not target.parent.is_dir():
+        raise UsageError(
+            f"The folder '{target.parent}' must exist before '{target.name}' is written into it."
+        )
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

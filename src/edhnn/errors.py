@@ -1,0 +1,77 @@
+"""Everything that can go wrong because of input, in one small tree.
+
+A message says what must hold, what was given, and what to do. The command line prints it and leaves with the
+class's ``exit_code``: 2 when the request itself was wrong, 1 when the work could not be done.
+
+    EdhnnError
+    ├── UsageError               an option, name or path that cannot be meant            exit 2
+    ├── DataError                a file or value breaks a rule; names file and place     exit 1
+    │   └── LimitError           larger than the limits allow
+    ├── MissingDependencyError   an optional library is not installed
+    └── DownloadError            the network or a checksum said no
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from pathlib import Path
+
+
+class EdhnnError(Exception):
+    """Base of every error this package raises on purpose."""
+
+    exit_code = 1
+
+
+class UsageError(EdhnnError, ValueError):
+    """The request cannot be meant: an unknown name, an option that does not apply, a missing path."""
+
+    exit_code = 2
+
+
+class DataError(EdhnnError, ValueError):
+    """A file or value breaks a rule.
+
+    Args:
+        problem: What must hold and what was given.
+        path: The file, when there is one.
+        where: The place in it: ``line 3``, ``incidences[4]``.
+        remedy: What to do about it.
+    """
+
+    def __init__(
+        self,
+        problem: str,
+        *,
+        path: Path | str | None = None,
+        where: str | None = None,
+        remedy: str | None = None,
+    ) -> None:
+        self.problem, self.path, self.where, self.remedy = problem, path, where, remedy
+        place = ", ".join(str(part) for part in (path, where) if part is not None)
+        text = f"{place}: {problem}" if place else problem
+        super().__init__(f"{text} {remedy}" if remedy else text)
+
+
+class LimitError(DataError):
+    """The input is larger than the limits allow; the limits are options."""
+
+
+class MissingDependencyError(EdhnnError, ImportError):
+    """An optional library is needed for this and is not installed."""
+
+    def __init__(self, module: str, purpose: str, extra: str) -> None:
+        super().__init__(f"{purpose} needs '{module}', which is not installed: pip install 'edhnn[{extra}]'.")
+
+
+class DownloadError(EdhnnError):
+    """A download failed, or what arrived is not what was pinned."""
+
+
+def unknown_name(kind: str, given: str, choices: Iterable[str]) -> UsageError:
+    """The error for a name that is not among ``choices``: lists them and suggests the nearest."""
+    known = list(choices)
+    near = get_close_matches(given, known, n=1)
+    hint = f" Did you mean '{near[0]}'?" if near else ""
+    return UsageError(f"The {kind} must be one of {', '.join(known)}. Got '{given}' instead.{hint}")

@@ -1,0 +1,289 @@
+r"""The hypergraph: a frozen value, checked once, that knows its own counts.
+
+$\mathcal{G} = (V, E)$ with hyperedges $e \subseteq V$ is stored in its bipartite (star) form: one pair $(v, e)$ per
+membership, sorted by hyperedge and then by node. Both compressed orders are derived once, when it is made:
+
+    members of e:      node_index[edge_ptr[e] : edge_ptr[e + 1]]
+    hyperedges of v:   edge_index[node_order[node_ptr[v] : node_ptr[v + 1]]]
+
+Counts are stored, never inferred from the largest index: isolated nodes and empty hyperedges are ordinary.
+Singleton and repeated hyperedges, more hyperedges than nodes, and no hyperedge at all are ordinary too.
+Paper: Definition 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Self, final
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from edhnn.errors import DataError
+from edhnn.typing import FloatArray, IntArray
+
+_TENSORS = (
+    "node_index",
+    "edge_index",
+    "edge_weight",
+    "incidence_weight",
+    "edge_ptr",
+    "node_ptr",
+    "node_order",
+)
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class Hypergraph:
+    """A hypergraph with stored counts, optional weights and both compressed orders.
+
+    The constructor takes incidence pairs in any order. A membership given twice is one membership: duplicates are
+    merged, counted in ``merged_memberships``, and of their weights the largest stays (a rule that does not depend
+    on the order of the pairs).
+
+    Paper: Definition 1.
+
+    Args:
+        node_index: The node of each incidence.
+        edge_index: The hyperedge of each incidence.
+        num_nodes: Number of nodes, isolated ones included.
+        num_edges: Number of hyperedges, empty ones included.
+        edge_weight: A non-negative weight per hyperedge; ``None`` means 1 for all.
+        incidence_weight: A non-negative weight per incidence, in the order of the pairs given.
+        merged_memberships: Duplicates merged before this call (by a reader); those found here are added.
+
+    Raises:
+        DataError: if an index lies outside its count, lengths differ, or a weight is negative or not finite.
+
+    Example:
+        >>> from edhnn import Hypergraph
+        >>> baskets = Hypergraph.from_hyperedges([[0, 1, 2], [2, 3], []], num_nodes=5)
+        >>> baskets
+        Hypergraph(num_nodes=5, num_edges=3, num_incidences=5)
+        >>> baskets.degree.tolist(), baskets.edge_size.tolist()
+        ([1, 1, 2, 1, 0], [3, 2, 0])
+    """
+
+    node_index: Int[Tensor, " I"]
+    edge_index: Int[Tensor, " I"]
+    num_nodes: int
+    num_edges: int
+    edge_weight: Float[Tensor, " E"] | None = None
+    incidence_weight: Float[Tensor, " I"] | None = None
+    merged_memberships: int = 0
+    edge_ptr: Int[Tensor, " E_plus_1"] = field(init=False, repr=False)
+    node_ptr: Int[Tensor, " N_plus_1"] = field(init=False, repr=False)
+    node_order: Int[Tensor, " I"] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        device = self.node_index.device
+        node, edge = _as_int64("node_index", self.node_index), _as_int64("edge_index", self.edge_index)
+        if node.shape != edge.shape:
+            raise DataError(
+                f"'node_index' and 'edge_index' must have one length. Got {len(node)} and {len(edge)}."
+            )
+        _check_count_and_range("node", node, self.num_nodes)
+        _check_count_and_range("hyperedge", edge, self.num_edges)
+        edge_weight = _check_weight("edge_weight", self.edge_weight, self.num_edges)
+        incidence_weight = _check_weight("incidence_weight", self.incidence_weight, len(node))
+
+        node, edge, weight = _sort_and_merge(node, edge, incidence_weight, self.num_nodes, self.num_edges)
+        merged = self.merged_memberships + self.node_index.shape[0] - len(node)
+        edge_ptr = np.zeros(self.num_edges + 1, dtype=np.int64)
+        np.cumsum(np.bincount(edge, minlength=self.num_edges), out=edge_ptr[1:])
+        # Compressed rows to compressed columns is a counting sort: linear, and stable within a node.
+        by_node = sp.csr_array(
+            (np.arange(len(node)), node, edge_ptr), shape=(self.num_edges, self.num_nodes)
+        ).tocsc()
+        self._fill(
+            device,
+            node_index=torch.from_numpy(node),
+            edge_index=torch.from_numpy(edge),
+            edge_weight=edge_weight,
+            incidence_weight=weight,
+            edge_ptr=torch.from_numpy(edge_ptr),
+            node_ptr=torch.from_numpy(by_node.indptr.astype(np.int64)),
+            node_order=torch.from_numpy(by_node.data),
+        )
+        object.__setattr__(self, "merged_memberships", merged)
+
+    def _fill(self, device: torch.device, **tensors: Tensor | None) -> None:
+        for name, tensor in tensors.items():
+            object.__setattr__(self, name, None if tensor is None else tensor.to(device))
+
+    @classmethod
+    def from_hyperedges(
+        cls,
+        hyperedges: Iterable[Iterable[int]],
+        *,
+        num_nodes: int | None = None,
+        edge_weight: Sequence[float] | Tensor | None = None,
+    ) -> Self:
+        """A hypergraph from lists of node numbers, one list per hyperedge.
+
+        Args:
+            hyperedges: The members of each hyperedge, 0-based. An empty list is an empty hyperedge.
+            num_nodes: Number of nodes; by default one more than the largest number seen.
+            edge_weight: A weight per hyperedge.
+
+        Returns:
+            The hypergraph.
+        """
+        members = [list(hyperedge) for hyperedge in hyperedges]
+        node = np.array([v for hyperedge in members for v in hyperedge], dtype=np.int64)
+        edge = np.repeat(np.arange(len(members)), [len(hyperedge) for hyperedge in members])
+        count = num_nodes if num_nodes is not None else int(node.max(initial=-1)) + 1
+        weight = None if edge_weight is None else torch.as_tensor(edge_weight, dtype=torch.float64)
+        return cls(torch.from_numpy(node), torch.from_numpy(edge), count, len(members), edge_weight=weight)
+
+    @classmethod
+    def from_incidence(
+        cls,
+        incidence: Int[Tensor, "2 I"],
+        *,
+        num_nodes: int,
+        num_edges: int,
+        edge_weight: Float[Tensor, " E"] | None = None,
+        incidence_weight: Float[Tensor, " I"] | None = None,
+    ) -> Self:
+        """A hypergraph from pairs: row 0 the nodes, row 1 the hyperedges (PyG's ``hyperedge_index``)."""
+        return cls(incidence[0], incidence[1], num_nodes, num_edges, edge_weight, incidence_weight)
+
+    @classmethod
+    def from_scipy(cls, matrix: sp.sparray | sp.spmatrix, *, weighted: bool = False) -> Self:
+        """A hypergraph from a nodes x hyperedges incidence matrix.
+
+        Args:
+            matrix: Any scipy sparse matrix or array. A stored entry is a membership, a stored zero too.
+            weighted: Keep the entries as incidence weights; otherwise only where they stand matters.
+
+        Returns:
+            The hypergraph.
+        """
+        pairs = sp.coo_array(matrix)
+        weight = torch.from_numpy(pairs.data.astype(np.float64)) if weighted else None
+        node, edge = (torch.from_numpy(index.astype(np.int64)) for index in pairs.coords)
+        return cls(node, edge, pairs.shape[0], pairs.shape[1], incidence_weight=weight)
+
+    def to_scipy(self) -> sp.csr_array:
+        """The nodes x hyperedges incidence matrix; entries are incidence weights, or 1."""
+        weight = self.incidence_weight
+        data = np.ones(self.num_incidences) if weight is None else weight.cpu().numpy()
+        order = self.node_order.cpu().numpy()
+        edges = self.edge_index.cpu().numpy()[order]
+        return sp.csr_array(
+            (data[order], edges, self.node_ptr.cpu().numpy()), shape=(self.num_nodes, self.num_edges)
+        )
+
+    def to(self, device: torch.device | str) -> Hypergraph:
+        """The same hypergraph on another device; nothing is checked or sorted again."""
+        copy = object.__new__(Hypergraph)
+        for name in ("num_nodes", "num_edges", "merged_memberships"):
+            object.__setattr__(copy, name, getattr(self, name))
+        copy._fill(torch.device(device), **{name: getattr(self, name) for name in _TENSORS})
+        return copy
+
+    @property
+    def num_incidences(self) -> int:
+        """Number of memberships (v, e)."""
+        return self.node_index.shape[0]
+
+    @property
+    def device(self) -> torch.device:
+        """Where the tensors live."""
+        return self.node_index.device
+
+    @property
+    def degree(self) -> Int[Tensor, " N"]:
+        r"""Hyperedges per node, $d_v$, weights not counted. Paper: Definition 1."""
+        return self.node_ptr.diff()
+
+    @property
+    def edge_size(self) -> Int[Tensor, " E"]:
+        r"""Nodes per hyperedge, $|e|$. Paper: Definition 1."""
+        return self.edge_ptr.diff()
+
+    def hyperedges(self) -> Iterator[list[int]]:
+        """The members of each hyperedge, in ascending order; for small hypergraphs and for tests."""
+        members, bounds = self.node_index.tolist(), self.edge_ptr.tolist()
+        return (members[start:stop] for start, stop in zip(bounds[:-1], bounds[1:], strict=True))
+
+    def same_as(self, other: Hypergraph) -> bool:
+        """Whether both hold the same counts, memberships and weights (``==`` compares identity)."""
+        if (self.num_nodes, self.num_edges) != (other.num_nodes, other.num_edges):
+            return False
+        pairs = (
+            (getattr(self, name), getattr(other, name))
+            for name in ("node_index", "edge_index", "edge_weight", "incidence_weight")
+        )
+        return all(a is b if a is None or b is None else torch.equal(a, b) for a, b in pairs)
+
+    def __repr__(self) -> str:
+        extras = "".join(
+            f", {name}=..." for name in ("edge_weight", "incidence_weight") if getattr(self, name) is not None
+        )
+        counts = (
+            f"num_nodes={self.num_nodes}, num_edges={self.num_edges}, num_incidences={self.num_incidences}"
+        )
+        return f"Hypergraph({counts}{extras})"
+
+
+def _as_int64(name: str, index: Tensor) -> IntArray:
+    if index.is_floating_point() or index.is_complex() or index.dtype == torch.bool or index.dim() != 1:
+        shape = tuple(index.shape)
+        raise DataError(f"'{name}' must be a vector of integers. Got {index.dtype} of shape {shape}.")
+    array: IntArray = index.detach().cpu().numpy().astype(np.int64, copy=False)
+    return array
+
+
+def _check_count_and_range(kind: str, index: IntArray, count: int) -> None:
+    if count < 0:
+        raise DataError(f"The number of {kind}s must be 0 or more. Got {count}.")
+    if len(index) and not (0 <= index.min() and index.max() < count):
+        place = int(np.flatnonzero((index < 0) | (index >= count))[0])
+        raise DataError(
+            f"Every {kind} number must lie in 0..{count - 1}, as there are {count} {kind}s. "
+            f"Got {index[place]} at incidence {place}.",
+            remedy=f"Raise the number of {kind}s, or renumber from 0.",
+        )
+
+
+def _check_weight(name: str, weight: Tensor | None, length: int) -> Tensor | None:
+    if weight is None:
+        return None
+    if not weight.is_floating_point() or weight.shape != (length,):
+        raise DataError(
+            f"'{name}' must be {length} floating-point numbers. Got {weight.dtype}, shape {tuple(weight.shape)}."
+        )
+    wrong = ~(torch.isfinite(weight) & (weight >= 0))
+    if wrong.any():
+        place = int(wrong.nonzero()[0, 0])
+        raise DataError(
+            f"Every '{name}' must be finite and 0 or more. Got {weight[place].item()} at {place}."
+        )
+    return weight.detach().cpu().clone()
+
+
+def _sort_and_merge(
+    node: IntArray, edge: IntArray, weight: Tensor | None, num_nodes: int, num_edges: int
+) -> tuple[IntArray, IntArray, Tensor | None]:
+    """Pairs sorted by (hyperedge, node), each once; of the weights of equal pairs the largest."""
+    if num_nodes * num_edges < 2**63:
+        key = edge * num_nodes + node
+        if (key[1:] > key[:-1]).all():
+            return node.copy(), edge.copy(), weight
+        if weight is None:
+            key.sort()
+            key = key[np.append(True, key[1:] != key[:-1])] if len(key) else key
+            return key % max(num_nodes, 1), key // max(num_nodes, 1), None
+    values: FloatArray = np.zeros(len(node)) if weight is None else weight.numpy()
+    order = np.lexsort((-values, node, edge))
+    node, edge = node[order], edge[order]
+    first = np.append(True, (node[1:] != node[:-1]) | (edge[1:] != edge[:-1])) if len(node) else order == 0
+    kept = None if weight is None else weight[torch.from_numpy(order[first])]
+    return node[first], edge[first], kept

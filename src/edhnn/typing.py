@@ -1,0 +1,21 @@
+"""Array aliases used across the package.
+
+Dimensions: ``N`` nodes, ``E`` hyperedges, ``I`` incidences (v, e), ``D`` features. Suffixes name where a tensor
+lives: none or ``_v`` nodes, ``_e`` hyperedges, ``_ev`` incidences.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+IntArray = npt.NDArray[np.int64]
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+
+NodeOrEdgeId = str | int
+"""An identifier as its owner wrote it. ``1`` and ``"1"`` are different ids."""
+
+JsonObject = dict[str, Any]
