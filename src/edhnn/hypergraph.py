@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Self, final
 
 import numpy as np
@@ -84,9 +85,7 @@ class Hypergraph:
         device = self.node_index.device
         node, edge = _as_int64("node_index", self.node_index), _as_int64("edge_index", self.edge_index)
         if node.shape != edge.shape:
-            raise DataError(
-                f"'node_index' and 'edge_index' must have one length. Got {len(node)} and {len(edge)}."
-            )
+            raise DataError(f"'node_index' and 'edge_index' must have one length. Got {len(node)} and {len(edge)}.")
         _check_count_and_range("node", node, self.num_nodes)
         _check_count_and_range("hyperedge", edge, self.num_edges)
         edge_weight = _check_weight("edge_weight", self.edge_weight, self.num_edges)
@@ -97,9 +96,7 @@ class Hypergraph:
         edge_ptr = np.zeros(self.num_edges + 1, dtype=np.int64)
         np.cumsum(np.bincount(edge, minlength=self.num_edges), out=edge_ptr[1:])
         # Compressed rows to compressed columns is a counting sort: linear, and stable within a node.
-        by_node = sp.csr_array(
-            (np.arange(len(node)), node, edge_ptr), shape=(self.num_edges, self.num_nodes)
-        ).tocsc()
+        by_node = sp.csr_array((np.arange(len(node)), node, edge_ptr), shape=(self.num_edges, self.num_nodes)).tocsc()
         self._fill(
             device,
             node_index=torch.from_numpy(node),
@@ -176,9 +173,7 @@ class Hypergraph:
         data = np.ones(self.num_incidences) if weight is None else weight.cpu().numpy()
         order = self.node_order.cpu().numpy()
         edges = self.edge_index.cpu().numpy()[order]
-        return sp.csr_array(
-            (data[order], edges, self.node_ptr.cpu().numpy()), shape=(self.num_nodes, self.num_edges)
-        )
+        return sp.csr_array((data[order], edges, self.node_ptr.cpu().numpy()), shape=(self.num_nodes, self.num_edges))
 
     def to(self, device: torch.device | str) -> Hypergraph:
         """The same hypergraph on another device; nothing is checked or sorted again."""
@@ -211,7 +206,7 @@ class Hypergraph:
     def hyperedges(self) -> Iterator[list[int]]:
         """The members of each hyperedge, in ascending order; for small hypergraphs and for tests."""
         members, bounds = self.node_index.tolist(), self.edge_ptr.tolist()
-        return (members[start:stop] for start, stop in zip(bounds[:-1], bounds[1:], strict=True))
+        return (members[start:stop] for start, stop in pairwise(bounds))
 
     def same_as(self, other: Hypergraph) -> bool:
         """Whether both hold the same counts, memberships and weights (``==`` compares identity)."""
@@ -227,9 +222,7 @@ class Hypergraph:
         extras = "".join(
             f", {name}=..." for name in ("edge_weight", "incidence_weight") if getattr(self, name) is not None
         )
-        counts = (
-            f"num_nodes={self.num_nodes}, num_edges={self.num_edges}, num_incidences={self.num_incidences}"
-        )
+        counts = f"num_nodes={self.num_nodes}, num_edges={self.num_edges}, num_incidences={self.num_incidences}"
         return f"Hypergraph({counts}{extras})"
 
 
@@ -244,7 +237,7 @@ def _as_int64(name: str, index: Tensor) -> IntArray:
 def _check_count_and_range(kind: str, index: IntArray, count: int) -> None:
     if count < 0:
         raise DataError(f"The number of {kind}s must be 0 or more. Got {count}.")
-    if len(index) and not (0 <= index.min() and index.max() < count):
+    if len(index) and not (index.min() >= 0 and index.max() < count):
         place = int(np.flatnonzero((index < 0) | (index >= count))[0])
         raise DataError(
             f"Every {kind} number must lie in 0..{count - 1}, as there are {count} {kind}s. "
@@ -263,9 +256,7 @@ def _check_weight(name: str, weight: Tensor | None, length: int) -> Tensor | Non
     wrong = ~(torch.isfinite(weight) & (weight >= 0))
     if wrong.any():
         place = int(wrong.nonzero()[0, 0])
-        raise DataError(
-            f"Every '{name}' must be finite and 0 or more. Got {weight[place].item()} at {place}."
-        )
+        raise DataError(f"Every '{name}' must be finite and 0 or more. Got {weight[place].item()} at {place}.")
     return weight.detach().cpu().clone()
 
 

@@ -1,0 +1,1 @@
+"""The `edhnn` command: parse, call, print."""

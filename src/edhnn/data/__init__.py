@@ -1,0 +1,1 @@
+"""Datasets: the value, its readers and writers, the catalogue, and the doctor."""

@@ -100,9 +100,7 @@ class NodeDataset:
         ):
             for name, column in columns.items():
                 if len(column) != count:
-                    raise DataError(
-                        f"The {kind} attribute '{name}' must have {count} entries. Got {len(column)}."
-                    )
+                    raise DataError(f"The {kind} attribute '{name}' must have {count} entries. Got {len(column)}.")
         _check_features(self.x, nodes, self.feature_names)
         _check_labels(self.y, self.task, nodes, self.class_names)
 
@@ -189,12 +187,8 @@ def _check_labels(
         top = len(class_names) if class_names is not None else None
         if len(y) and (int(y.min()) < UNLABELLED or (top is not None and int(y.max()) >= top)):
             bound = "" if top is None else f" and less than {top}, the number of class names"
-            raise DataError(
-                f"Class labels must be -1 (unlabelled) or more{bound}. Got {int(y.min())}..{int(y.max())}."
-            )
+            raise DataError(f"Class labels must be -1 (unlabelled) or more{bound}. Got {int(y.min())}..{int(y.max())}.")
     elif not y.is_floating_point() or y.dim() > 2 or (task == "multilabel" and y.dim() != 2):
-        raise DataError(
-            f"Labels for {task} must be floating point, a row per node. Got {y.dtype}, {y.dim()}-d."
-        )
+        raise DataError(f"Labels for {task} must be floating point, a row per node. Got {y.dtype}, {y.dim()}-d.")
     elif task == "multilabel" and not bool(((y == 0) | (y == 1) | y.isnan()).all()):
         raise DataError("Multi-label entries must be 0, 1 or NaN (unknown).")

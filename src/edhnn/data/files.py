@@ -62,7 +62,7 @@ class LimitedReader(io.RawIOBase):
         self._raw: IO[bytes] = open_existing(path)
         compressed = self._raw.read(2) == _GZIP_MAGIC
         self._raw.seek(0)
-        self._stream: IO[bytes] = gzip.GzipFile(fileobj=self._raw, mode="rb") if compressed else self._raw
+        self._stream: IO[bytes] | gzip.GzipFile = gzip.GzipFile(fileobj=self._raw) if compressed else self._raw
         self._bar = DelayedBar(f"Reading {path.name}", path.stat().st_size)
 
     def readable(self) -> bool:
@@ -187,9 +187,7 @@ def compressed_by_name(path: Path, name: str) -> Iterator[IO[bytes]]:
 
 def _need_parent(target: Path) -> None:
     if not target.parent.is_dir():
-        raise UsageError(
-            f"The folder '{target.parent}' must exist before '{target.name}' is written into it."
-        )
+        raise UsageError(f"The folder '{target.parent}' must exist before '{target.name}' is written into it.")
 
 
 def _umask() -> int:

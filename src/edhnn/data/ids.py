@@ -8,7 +8,8 @@ in order of first mention. Integers and strings never meet: ``1`` and ``"1"`` ar
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import overload
+from itertools import pairwise
+from typing import Any, overload
 
 import numpy as np
 import pyarrow as pa
@@ -40,7 +41,7 @@ class Ids(Sequence[NodeOrEdgeId]):
     @overload
     def __getitem__(self, index: slice) -> list[NodeOrEdgeId]: ...
     def __getitem__(self, index: int | slice) -> NodeOrEdgeId | list[NodeOrEdgeId]:
-        found = self.values[index]
+        found: Any = self.values[index]
         if isinstance(index, slice):
             return list(found.tolist() if isinstance(found, np.ndarray) else found)
         return found if isinstance(found, str) else int(found)
@@ -126,13 +127,14 @@ def encode_ids(columns: Sequence[IdColumn]) -> tuple[Ids, list[IntArray]]:
     else:
         ids, numbers = _encode_python(chunks)
     bounds = np.cumsum([0, *(column.length for column in columns)])
-    return ids, [numbers[start:stop] for start, stop in zip(bounds[:-1], bounds[1:], strict=True)]
+    return ids, [numbers[start:stop] for start, stop in pairwise(bounds)]
 
 
 def integers_if_all_canonical(columns: Sequence[IdColumn]) -> None:
     """Turn text columns into integers where every entry is an integer in its plain spelling.
 
-    Text files carry no types. ``7`` becomes the integer 7; one ``007``, ``7.0`` or ``n7`` anywhere keeps all columns text.
+    Text files carry no types. ``7`` becomes the integer 7; one ``007``, ``7.0`` or ``n7`` anywhere keeps all of
+    the columns text.
     """
     chunks = [chunk for column in columns for chunk in column.chunks]
     if all(pc.all(pc.match_substring_regex(chunk, _CANONICAL_INTEGER)).as_py() for chunk in chunks):

@@ -1,0 +1,1 @@
+"""One reader per format; `read_dataset` chooses by name."""

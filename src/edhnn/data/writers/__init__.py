@@ -1,0 +1,1 @@
+"""One writer per format; `write_dataset` chooses by name."""

@@ -1,0 +1,12 @@
+"""Hypothesis strategies. They draw plain lists; test bodies build the `Hypergraph` (beartype touches global random)."""
+
+from hypothesis import strategies as st
+
+
+@st.composite
+def hyperedge_lists(draw, max_nodes: int = 8, max_edges: int = 8):
+    """(num_nodes, hyperedges): isolated nodes, empty, singleton and repeated hyperedges, duplicates included."""
+    num_nodes = draw(st.integers(0, max_nodes))
+    member = st.integers(0, num_nodes - 1) if num_nodes else st.nothing()
+    hyperedges = draw(st.lists(st.lists(member, max_size=max_nodes + 2), max_size=max_edges))
+    return num_nodes, hyperedges
