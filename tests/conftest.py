@@ -1,13 +1,23 @@
 """What every test shares: the Hypothesis profile and the place of the real datasets."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
+import jaxtyping
 import pytest
 from hypothesis import HealthCheck, settings
 
 settings.register_profile("edhnn", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("edhnn")
+
+
+@pytest.fixture
+def without_shape_checks() -> Iterator[None]:
+    """Run as users do, without the shape checks of the test run, to meet our own messages for wrong shapes."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)
 
 
 @pytest.fixture(scope="session")

@@ -7,6 +7,6 @@ from hypothesis import strategies as st
 def hyperedge_lists(draw, max_nodes: int = 8, max_edges: int = 8):
     """(num_nodes, hyperedges): isolated nodes, empty, singleton and repeated hyperedges, duplicates included."""
     num_nodes = draw(st.integers(0, max_nodes))
-    member = st.integers(0, num_nodes - 1) if num_nodes else st.nothing()
-    hyperedges = draw(st.lists(st.lists(member, max_size=max_nodes + 2), max_size=max_edges))
+    members = st.lists(st.integers(0, max(num_nodes - 1, 0)), max_size=max_nodes + 2 if num_nodes else 0)
+    hyperedges = draw(st.lists(members, max_size=max_edges))
     return num_nodes, hyperedges

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Self, final
+from typing import final
 
 import numpy as np
 import scipy.sparse as sp
@@ -25,7 +25,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from edhnn.errors import DataError
-from edhnn.typing import FloatArray, IntArray
+from edhnn.typing import IndexArray
 
 _TENSORS = (
     "node_index",
@@ -83,7 +83,7 @@ class Hypergraph:
 
     def __post_init__(self) -> None:
         device = self.node_index.device
-        node, edge = _as_int64("node_index", self.node_index), _as_int64("edge_index", self.edge_index)
+        node, edge = _as_index("node_index", self.node_index), _as_index("edge_index", self.edge_index)
         if node.shape != edge.shape:
             raise DataError(f"'node_index' and 'edge_index' must have one length. Got {len(node)} and {len(edge)}.")
         _check_count_and_range("node", node, self.num_nodes)
@@ -91,21 +91,21 @@ class Hypergraph:
         edge_weight = _check_weight("edge_weight", self.edge_weight, self.num_edges)
         incidence_weight = _check_weight("incidence_weight", self.incidence_weight, len(node))
 
-        node, edge, weight = _sort_and_merge(node, edge, incidence_weight, self.num_nodes, self.num_edges)
+        node, edge_ptr, weight = _sort_and_merge(node, edge, incidence_weight, self.num_nodes, self.num_edges)
         merged = self.merged_memberships + self.node_index.shape[0] - len(node)
-        edge_ptr = np.zeros(self.num_edges + 1, dtype=np.int64)
-        np.cumsum(np.bincount(edge, minlength=self.num_edges), out=edge_ptr[1:])
-        # Compressed rows to compressed columns is a counting sort: linear, and stable within a node.
-        by_node = sp.csr_array((np.arange(len(node)), node, edge_ptr), shape=(self.num_edges, self.num_nodes)).tocsc()
+        by_node = sp.csr_array(
+            (np.arange(len(node), dtype=np.int32 if len(node) < 2**31 else np.int64), node, edge_ptr),
+            shape=(self.num_edges, self.num_nodes),
+        ).tocsc()  # compressed rows to compressed columns is a counting sort: linear, and stable within a node
         self._fill(
             device,
-            node_index=torch.from_numpy(node),
-            edge_index=torch.from_numpy(edge),
+            node_index=torch.from_numpy(node.astype(np.int64)),
+            edge_index=torch.from_numpy(np.repeat(np.arange(self.num_edges), np.diff(edge_ptr))),
             edge_weight=edge_weight,
             incidence_weight=weight,
-            edge_ptr=torch.from_numpy(edge_ptr),
+            edge_ptr=torch.from_numpy(edge_ptr.astype(np.int64)),
             node_ptr=torch.from_numpy(by_node.indptr.astype(np.int64)),
-            node_order=torch.from_numpy(by_node.data),
+            node_order=torch.from_numpy(by_node.data.astype(np.int64)),
         )
         object.__setattr__(self, "merged_memberships", merged)
 
@@ -120,7 +120,7 @@ class Hypergraph:
         *,
         num_nodes: int | None = None,
         edge_weight: Sequence[float] | Tensor | None = None,
-    ) -> Self:
+    ) -> Hypergraph:
         """A hypergraph from lists of node numbers, one list per hyperedge.
 
         Args:
@@ -147,12 +147,12 @@ class Hypergraph:
         num_edges: int,
         edge_weight: Float[Tensor, " E"] | None = None,
         incidence_weight: Float[Tensor, " I"] | None = None,
-    ) -> Self:
+    ) -> Hypergraph:
         """A hypergraph from pairs: row 0 the nodes, row 1 the hyperedges (PyG's ``hyperedge_index``)."""
         return cls(incidence[0], incidence[1], num_nodes, num_edges, edge_weight, incidence_weight)
 
     @classmethod
-    def from_scipy(cls, matrix: sp.sparray | sp.spmatrix, *, weighted: bool = False) -> Self:
+    def from_scipy(cls, matrix: sp.sparray | sp.spmatrix, *, weighted: bool = False) -> Hypergraph:
         """A hypergraph from a nodes x hyperedges incidence matrix.
 
         Args:
@@ -226,15 +226,15 @@ class Hypergraph:
         return f"Hypergraph({counts}{extras})"
 
 
-def _as_int64(name: str, index: Tensor) -> IntArray:
+def _as_index(name: str, index: Tensor) -> IndexArray:
     if index.is_floating_point() or index.is_complex() or index.dtype == torch.bool or index.dim() != 1:
         shape = tuple(index.shape)
         raise DataError(f"'{name}' must be a vector of integers. Got {index.dtype} of shape {shape}.")
-    array: IntArray = index.detach().cpu().numpy().astype(np.int64, copy=False)
+    array: IndexArray = index.detach().cpu().numpy()
     return array
 
 
-def _check_count_and_range(kind: str, index: IntArray, count: int) -> None:
+def _check_count_and_range(kind: str, index: IndexArray, count: int) -> None:
     if count < 0:
         raise DataError(f"The number of {kind}s must be 0 or more. Got {count}.")
     if len(index) and not (index.min() >= 0 and index.max() < count):
@@ -261,20 +261,29 @@ def _check_weight(name: str, weight: Tensor | None, length: int) -> Tensor | Non
 
 
 def _sort_and_merge(
-    node: IntArray, edge: IntArray, weight: Tensor | None, num_nodes: int, num_edges: int
-) -> tuple[IntArray, IntArray, Tensor | None]:
-    """Pairs sorted by (hyperedge, node), each once; of the weights of equal pairs the largest."""
-    if num_nodes * num_edges < 2**63:
-        key = edge * num_nodes + node
-        if (key[1:] > key[:-1]).all():
-            return node.copy(), edge.copy(), weight
-        if weight is None:
-            key.sort()
-            key = key[np.append(True, key[1:] != key[:-1])] if len(key) else key
-            return key % max(num_nodes, 1), key // max(num_nodes, 1), None
-    values: FloatArray = np.zeros(len(node)) if weight is None else weight.numpy()
-    order = np.lexsort((-values, node, edge))
-    node, edge = node[order], edge[order]
-    first = np.append(True, (node[1:] != node[:-1]) | (edge[1:] != edge[:-1])) if len(node) else order == 0
-    kept = None if weight is None else weight[torch.from_numpy(order[first])]
-    return node[first], edge[first], kept
+    node: IndexArray, edge: IndexArray, weight: Tensor | None, num_nodes: int, num_edges: int
+) -> tuple[IndexArray, IndexArray, Tensor | None]:
+    """Nodes sorted by (hyperedge, node), each pair once, with the hyperedges' bounds and the largest weights.
+
+    Two counting sorts, first by node and then by hyperedge, each the transposition of a compressed matrix.
+    """
+    count = len(node)
+    nothing = np.zeros(count, dtype=np.int8)
+    places = np.arange(count + 1, dtype=np.int32 if count < 2**31 - 1 else np.int64)
+    first = sp.csr_array((nothing, node, places), shape=(count, num_nodes)).tocsc()
+    del places
+    carried = nothing if weight is None else first.indices
+    first = sp.csr_array((carried, edge[first.indices], first.indptr), shape=(num_nodes, num_edges))
+    second = first.tocsc()
+    del first
+    sorted_node, edge_ptr = second.indices, second.indptr
+    starts = np.zeros(count + 1, dtype=np.bool_)
+    starts[edge_ptr] = True
+    starts = starts[:count]
+    starts[1:] |= sorted_node[1:] != sorted_node[:-1]
+    kept = None if weight is None else weight[torch.from_numpy(second.data.astype(np.int64))]
+    if starts.all():
+        return sorted_node, edge_ptr, kept
+    if kept is not None:
+        kept = torch.from_numpy(np.maximum.reduceat(kept.numpy(), np.flatnonzero(starts)))
+    return sorted_node[starts], edge_ptr - np.searchsorted(np.flatnonzero(~starts), edge_ptr), kept

@@ -38,10 +38,21 @@ class Limits:
     Attributes:
         max_bytes: Size after decompression, which guards against decompression bombs.
         max_record_bytes: Size of one line or one JSON record.
+        max_nodes: Number of nodes a file may claim; a short file can claim many.
     """
 
     max_bytes: int = 16 * 2**30
     max_record_bytes: int = 64 * 2**20
+    max_nodes: int = 10**8
+
+    def check_nodes(self, count: int, path: Path) -> None:
+        """Refuse a number of nodes beyond the limit, before memory is asked for."""
+        if count > self.max_nodes:
+            raise LimitError(
+                f"There must be at most {self.max_nodes} nodes. Got {count}.",
+                path=path,
+                remedy="If you trust the file, raise the limit with --max-nodes.",
+            )
 
 
 def size_in_words(count: float) -> str:
@@ -160,16 +171,24 @@ def atomic_file(target: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def atomic_folder(target: Path) -> Iterator[Path]:
-    """A temporary folder beside ``target`` that becomes it if the block succeeds; ``target`` must not hold files."""
+def atomic_folder(target: Path, *, overwrite: bool = False) -> Iterator[Path]:
+    """A temporary folder beside ``target`` that becomes it if the block succeeds, and vanishes if not."""
     _need_parent(target)
-    if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise UsageError(f"'{target}' exists already. Choose another name, or remove it first.")
+    if target.exists() and not target.is_dir():
+        raise UsageError(f"'{target}' must be a folder. It is a file.")
+    if target.exists() and any(target.iterdir()) and not overwrite:
+        raise UsageError(f"'{target}' exists already. Choose another name, or replace it with --force.")
     temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
     try:
         yield temporary
         temporary.chmod(0o777 & ~_umask())
-        temporary.replace(target)
+        if target.exists():
+            aside = temporary.with_suffix(".old")
+            target.replace(aside)
+            temporary.replace(target)
+            shutil.rmtree(aside)
+        else:
+            temporary.replace(target)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 

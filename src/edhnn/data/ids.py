@@ -1,23 +1,22 @@
 """Identifiers as their owner wrote them, and their translation to dense numbers.
 
 Files name nodes and hyperedges by strings or integers; a `Hypergraph` numbers them from 0. `Ids` keeps the names in
-order, `IdColumn` collects a file's column of them chunk by chunk, and `encode_ids` numbers several columns jointly,
-in order of first mention. Integers and strings never meet: ``1`` and ``"1"`` are two ids.
+order, `IdColumn` collects a file's column of them chunk by chunk, and `encode_ids` numbers two columns jointly.
+Integers and strings never meet: ``1`` and ``"1"`` are two ids.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from contextlib import suppress
 from typing import Any, overload
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from edhnn.typing import IntArray, NodeOrEdgeId
-
-_CANONICAL_INTEGER = r"^(0|-?[1-9][0-9]{0,17})$"
+from edhnn.typing import IndexArray, IntArray, NodeOrEdgeId
 
 
 class Ids(Sequence[NodeOrEdgeId]):
@@ -77,7 +76,7 @@ class Ids(Sequence[NodeOrEdgeId]):
             self._positions = {value: place for place, value in enumerate(self.to_list())}
         return self._positions.get(name)
 
-    def take(self, positions: IntArray) -> list[NodeOrEdgeId]:
+    def take(self, positions: IndexArray) -> list[NodeOrEdgeId]:
         """The ids at the given numbers."""
         if isinstance(self.values, range):
             return [self.values[place] for place in positions.tolist()]
@@ -95,11 +94,13 @@ class IdColumn:
 
     def append(self, values: list[NodeOrEdgeId]) -> None:
         """Add a chunk of Python ids."""
-        chunk: pa.Array | list[NodeOrEdgeId]
-        try:
-            chunk = pa.array(values)
-        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):  # mixed kinds, or beyond 64 bits
-            chunk = values
+        kinds = set(map(type, values))
+        chunk: pa.Array | list[NodeOrEdgeId] = values
+        if kinds == {int}:
+            with suppress(OverflowError):  # integers beyond 64 bits stay Python's
+                chunk = _arrow_integers(np.array(values, dtype=np.int64))
+        elif kinds == {str}:
+            chunk = pa.array(values, type=pa.string())
         self.append_arrow(chunk)
 
     def append_arrow(self, chunk: pa.Array | list[NodeOrEdgeId]) -> None:
@@ -109,51 +110,124 @@ class IdColumn:
             self.length += len(chunk)
 
 
-def encode_ids(columns: Sequence[IdColumn]) -> tuple[Ids, list[IntArray]]:
-    """Number the ids of several columns jointly, in order of first mention.
+def encode_ids(listing: IdColumn, mentions: IdColumn) -> tuple[Ids, IndexArray, IndexArray]:
+    """Number the ids of a listing (a node table, say) and of a column that mentions them, jointly.
+
+    Listed ids come first, in the order of the listing. Ids only mentioned follow: integers in ascending order,
+    strings (and mixtures) by first mention. Both columns are consumed.
 
     Args:
-        columns: The columns, in the order in which their ids shall be numbered.
+        listing: A column whose order counts.
+        mentions: A column of memberships.
 
     Returns:
-        The distinct ids, and for each column the numbers of its entries.
+        The distinct ids, and the numbers of both columns' entries.
     """
-    chunks = [chunk for column in columns for chunk in column.chunks]
+    chunks = [*listing.chunks, *mentions.chunks]
     kinds = {chunk.type if isinstance(chunk, pa.Array) else None for chunk in chunks}
+    if kinds <= {pa.int32(), pa.int64()} and chunks:
+        return _encode_integers(_joined(listing), _joined(mentions))
     if not chunks:
-        ids, numbers = Ids(range(0)), np.zeros(0, dtype=np.int64)
-    elif len(kinds) == 1 and None not in kinds:
-        ids, numbers = _encode_arrow(pa.chunked_array(chunks))
+        return Ids(range(0)), np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    if len(kinds) == 1 and None not in kinds:
+        ids, numbers = _encode_strings(pa.chunked_array(chunks))
     else:
         ids, numbers = _encode_python(chunks)
-    bounds = np.cumsum([0, *(column.length for column in columns)])
-    return ids, [numbers[start:stop] for start, stop in pairwise(bounds)]
+    return ids, numbers[: listing.length], numbers[listing.length :]
 
 
 def integers_if_all_canonical(columns: Sequence[IdColumn]) -> None:
     """Turn text columns into integers where every entry is an integer in its plain spelling.
 
-    Text files carry no types. ``7`` becomes the integer 7; one ``007``, ``7.0`` or ``n7`` anywhere keeps all of
-    the columns text.
+    Text files carry no types. ``7`` becomes the integer 7; one ``007``, ``+7``, ``7.0`` or ``n7`` anywhere keeps all of
+    the columns text. The plain spelling is the shortest one, so it is enough to compare the total lengths.
     """
-    chunks = [chunk for column in columns for chunk in column.chunks]
-    if all(pc.all(pc.match_substring_regex(chunk, _CANONICAL_INTEGER)).as_py() for chunk in chunks):
-        for column in columns:
-            column.chunks = [pc.cast(chunk, pa.int64()) for chunk in column.chunks]
+    converted: list[list[pa.Array]] = []
+    for column in columns:
+        converted.append([])
+        for chunk in column.chunks:
+            try:
+                numbers = pc.cast(chunk, pa.int64())
+            except pa.ArrowInvalid:
+                return
+            if pc.sum(pc.binary_length(chunk)).as_py() != _spelled_length(numbers.to_numpy()):
+                return
+            converted[-1].append(numbers)
+    for column, chunks in zip(columns, converted, strict=True):
+        column.chunks = list(chunks)
 
 
-def _encode_arrow(column: pa.ChunkedArray) -> tuple[Ids, IntArray]:
+def _spelled_length(numbers: IntArray) -> int:
+    """Characters needed to write the numbers in plain decimal."""
+    size = np.abs(numbers)
+    top = int(size.max(initial=0))
+    longer = sum(int(np.count_nonzero(size >= 10**digits)) for digits in range(1, len(str(top))))
+    return len(numbers) + longer + int(np.count_nonzero(numbers < 0))
+
+
+def _arrow_integers(numbers: IntArray) -> pa.Array:
+    """An Arrow array in Arrow's own memory, with 32 bits where they suffice: columns of millions are held a while."""
+    view = pa.Array.from_buffers(pa.int64(), len(numbers), [None, pa.py_buffer(numbers)])
+    narrow = abs(numbers).max(initial=0) < 2**31
+    return pc.cast(view, pa.int32() if narrow else pa.int64())
+
+
+def _joined(column: IdColumn) -> IntArray:
+    joined: IntArray = np.zeros(column.length, dtype=np.int64)
+    place = 0
+    while column.chunks:
+        chunk = column.chunks.pop(0)
+        assert isinstance(chunk, pa.Array)
+        joined[place : place + len(chunk)] = chunk.to_numpy()
+        place += len(chunk)
+        del chunk
+    pa.default_memory_pool().release_unused()
+    return joined
+
+
+def _encode_integers(listing: IntArray, mentions: IntArray) -> tuple[Ids, IndexArray, IndexArray]:
+    """Integers through a table over their range where that is small, through their sorted values where not."""
+    listed = pc.unique(pa.array(listing)).to_numpy() if len(listing) else listing
+    ends = [array for array in (listing, mentions) if len(array)]
+    low, high = min(int(array.min()) for array in ends), max(int(array.max()) for array in ends)
+    width = high - low + 1
+    if width > 4 * (len(listing) + len(mentions)) + 2**20:
+        values = np.unique(np.concatenate([listed, mentions]))
+        rank = _ranks(np.searchsorted(values, listed), np.ones(len(values), dtype=np.bool_))
+        ids = np.empty(len(values), dtype=np.int64)
+        ids[rank] = values
+        return Ids(ids), rank[np.searchsorted(values, listing)], rank[np.searchsorted(values, mentions)]
+    listing, listed = listing - low, listed - low
+    mentions -= low
+    present = np.zeros(width, dtype=np.bool_)
+    present[mentions] = True
+    present[listed] = True
+    rank = _ranks(listed, present)
+    ids = np.empty(int(present.sum()), dtype=np.int64)
+    found = np.flatnonzero(present)
+    ids[rank[found]] = found + low
+    plain = low == 0 and bool((ids == np.arange(len(ids))).all())
+    return Ids(range(len(ids)) if plain else ids), rank[listing], rank[mentions]
+
+
+def _ranks(listed: IntArray, present: npt.NDArray[np.bool_]) -> IndexArray:
+    """The number of each present entry of a table: listed ones first, the others in ascending order."""
+    others = present.copy()
+    others[listed] = False
+    rank: IndexArray = np.cumsum(others, dtype=np.int32 if len(present) < 2**31 else np.int64)
+    rank += len(listed) - 1
+    rank[listed] = np.arange(len(listed))
+    return rank
+
+
+def _encode_strings(column: pa.ChunkedArray) -> tuple[Ids, IndexArray]:
     encoded = pc.dictionary_encode(column)
     names = encoded.chunk(encoded.num_chunks - 1).dictionary
-    numbers = np.concatenate([chunk.indices.to_numpy(zero_copy_only=False) for chunk in encoded.chunks])
-    if pa.types.is_integer(names.type):
-        values = names.to_numpy().astype(np.int64)
-        plain = bool((values == np.arange(len(values))).all())
-        return Ids(range(len(values)) if plain else values), numbers.astype(np.int64)
-    return Ids(names.to_pylist()), numbers.astype(np.int64)
+    numbers = [chunk.indices.to_numpy(zero_copy_only=False) for chunk in encoded.chunks]
+    return Ids(names.to_pylist()), np.concatenate(numbers)
 
 
-def _encode_python(chunks: Sequence[pa.Array | list[NodeOrEdgeId]]) -> tuple[Ids, IntArray]:
+def _encode_python(chunks: Sequence[pa.Array | list[NodeOrEdgeId]]) -> tuple[Ids, IndexArray]:
     positions: dict[NodeOrEdgeId, int] = {}
     numbers = [
         positions.setdefault(name, len(positions))

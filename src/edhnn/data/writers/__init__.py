@@ -1,1 +1,93 @@
-"""One writer per format; `write_dataset` chooses by name."""
+"""One writer per format; `write_dataset` chooses by the name of the file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from edhnn.data.dataset import NodeDataset
+from edhnn.data.hif_dataset import document_from_dataset
+from edhnn.data.readers import Format, format_by_name
+from edhnn.data.writers.folder import write_folder
+from edhnn.data.writers.hif import write_hif
+from edhnn.data.writers.tables import left_behind_by_tables, neighbour, write_tables
+from edhnn.data.writers.text import cornell_neighbours, left_behind_by_text, write_cornell, write_hmetis
+from edhnn.errors import UsageError
+
+
+class Written(NamedTuple):
+    """What a writer did.
+
+    Attributes:
+        paths: The files or the folder written.
+        left_behind: What the format cannot hold of the dataset, in words; empty if nothing.
+    """
+
+    paths: list[Path]
+    left_behind: list[str]
+
+
+def write_dataset(
+    dataset: NodeDataset,
+    target: Path | str,
+    *,
+    format: Format | None = None,  # noqa: A002  # the word users know
+    overwrite: bool = False,
+) -> Written:
+    """Write a dataset in the format its name asks for, each file whole or not at all.
+
+    Args:
+        dataset: The dataset.
+        target: ``.hif.json``, ``.csv``, ``.tsv``, ``.parquet``, ``.hgr``, ``hyperedges-NAME.txt``, or a folder name.
+        format: Says the format when the name does not.
+        overwrite: Replace what is there. Neighbours that would be read along with the new file go too.
+
+    Returns:
+        What was written, and what was left behind.
+
+    Raises:
+        DataError: if the format cannot hold the hypergraph itself.
+        UsageError: if something is there already.
+
+    Example:
+        >>> import edhnn, pathlib, tempfile
+        >>> trios = edhnn.Hypergraph.from_hyperedges([[0, 1, 2], [1, 2, 3]])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     file = pathlib.Path(folder) / "trios.hif.json"
+        ...     written = edhnn.write_dataset(edhnn.NodeDataset(name="trios", hypergraph=trios), file)
+        ...     edhnn.read_dataset(file).hypergraph.same_as(trios)
+        True
+    """
+    target = Path(target)
+    chosen = format or format_by_name(target)
+    outputs = outputs_of(target, chosen)
+    refuse_existing(outputs, overwrite=overwrite)
+    lost: list[str] = []
+    if chosen == "hif":
+        write_hif(document_from_dataset(dataset), target)
+        written = [target]
+    elif chosen == "table":
+        written, lost = write_tables(dataset, target), left_behind_by_tables(dataset)
+    elif chosen == "folder":
+        write_folder(dataset, target, overwrite=overwrite)
+        written = [target]
+    else:
+        written = write_hmetis(dataset, target) if chosen == "hmetis" else write_cornell(dataset, target)
+        lost = left_behind_by_text(dataset, hmetis=chosen == "hmetis")
+    for stale in set(outputs) - set(written):
+        stale.unlink(missing_ok=True)
+    return Written(written, [*dataset.provenance.details.get("left_behind", ()), *lost])
+
+
+def outputs_of(target: Path, chosen: Format) -> list[Path]:
+    """Every path that belongs to a dataset written to ``target``, whether this one needs it or not."""
+    if chosen == "table":
+        return [target, neighbour(target, "nodes"), neighbour(target, "hyperedges")]
+    return [target, *cornell_neighbours(target)] if chosen == "cornell" else [target]
+
+
+def refuse_existing(paths: list[Path], *, overwrite: bool) -> None:
+    """A usage error if something is there already and may not be replaced."""
+    found = [str(path) for path in paths if path.exists()]
+    if found and not overwrite:
+        raise UsageError(f"{', '.join(found)} exists already. Choose another name, or replace it with --force.")

@@ -1,0 +1,166 @@
+"""Which columns are labels and which are features: asked for by name, or guessed and said aloud.
+
+A node table and the attributes of a HIF document are both named columns. A column that was not taken as label or
+feature stays an attribute.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias, final
+
+import numpy as np
+import pyarrow as pa
+import torch
+from torch import Tensor
+
+from edhnn.data.dataset import Task
+from edhnn.data.labels import Labels, labels_from_columns, labels_from_values
+from edhnn.errors import DataError, UsageError, unknown_name
+from edhnn.typing import FloatArray
+
+LABEL_GUESSES = ("label", "labels", "class", "category", "kind", "target", "y")
+
+Column: TypeAlias = "Sequence[Any] | pa.ChunkedArray"
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnRequest:
+    """What the user said about columns.
+
+    Attributes:
+        label: The label column; several for multi-label or several targets; ``None`` to guess.
+        features: The feature columns; ``None`` to take every other column of numbers.
+        task: What the labels are; ``None`` to infer it from them.
+        keep_missing: Keep missing feature values as NaN instead of refusing them.
+    """
+
+    label: tuple[str, ...] | None = None
+    features: tuple[str, ...] | None = None
+    task: Task | None = None
+    keep_missing: bool = False
+
+
+@final
+@dataclass(slots=True)
+class NodeColumns:
+    """Columns sorted into what a `NodeDataset` needs."""
+
+    x: Tensor | None = None
+    feature_names: tuple[str, ...] | None = None
+    labels: Labels | None = None
+    attributes: dict[str, Sequence[Any]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+
+def sort_columns(
+    columns: Mapping[str, Column], request: ColumnRequest, count: int, place: Callable[[int], str]
+) -> NodeColumns:
+    """Take labels and features out of named columns.
+
+    Args:
+        columns: The columns, one entry per node.
+        request: What the user said.
+        count: Number of nodes.
+        place: Names the place of a node in the file, for errors: ``line 3 (node 'milk')``.
+
+    Returns:
+        Labels, features, the remaining attributes, and notes that say what was guessed.
+    """
+    result = NodeColumns()
+    label_names = _label_names(columns, request, result.notes)
+    if label_names:
+        result.labels = _labels(columns, label_names, request)
+    feature_names = _feature_names(columns, request, label_names, result.notes)
+    if feature_names:
+        matrix = np.empty((count, len(feature_names)), dtype=np.float32)
+        for number, name in enumerate(feature_names):
+            matrix[:, number] = _feature(name, columns[name], request, place)
+        result.x, result.feature_names = torch.from_numpy(matrix), tuple(feature_names)
+    used = {*label_names, *feature_names}
+    result.attributes = {name: as_list(column) for name, column in columns.items() if name not in used}
+    return result
+
+
+def numbers_in(column: Column) -> FloatArray | None:
+    """A column as floats, NaN where empty; ``None`` if it holds anything but numbers."""
+    if isinstance(column, pa.ChunkedArray):
+        if not (
+            pa.types.is_integer(column.type) or pa.types.is_floating(column.type) or pa.types.is_boolean(column.type)
+        ):
+            return None
+        return np.asarray(column.cast(pa.float64()).to_numpy(), dtype=np.float64)
+    if all(value is None or (isinstance(value, int | float) and not isinstance(value, bool)) for value in column):
+        return np.array([np.nan if value is None else value for value in column], dtype=np.float64)
+    return None
+
+
+def as_list(column: Column) -> list[Any]:
+    """A column as a plain list."""
+    return list(column.to_pylist() if isinstance(column, pa.ChunkedArray) else column)
+
+
+def _label_names(columns: Mapping[str, Column], request: ColumnRequest, notes: list[str]) -> tuple[str, ...]:
+    if request.label is not None:
+        _need(columns, request.label, "label")
+        return request.label
+    lower = {name.lower(): name for name in columns if name not in (request.features or ())}
+    guess = next((lower[name] for name in LABEL_GUESSES if name in lower), None)
+    if guess is None:
+        return ()
+    notes.append(f"label column guessed: '{guess}'")
+    return (guess,)
+
+
+def _labels(columns: Mapping[str, Column], names: tuple[str, ...], request: ColumnRequest) -> Labels:
+    if len(names) == 1:
+        values = as_list(columns[names[0]])
+        if request.task != "multilabel" and not any(isinstance(value, list | dict) for value in values):
+            return labels_from_values([int(v) if isinstance(v, bool) else v for v in values], request.task)
+        raise DataError(f"The label '{names[0]}' must hold one text or number per node.")
+    numbers = []
+    for name in names:
+        column = numbers_in(columns[name])
+        if column is None:
+            raise DataError(f"With several labels each must be a column of numbers. '{name}' is not.")
+        numbers.append(column.tolist())
+    return labels_from_columns(numbers, names, request.task)
+
+
+def _feature_names(
+    columns: Mapping[str, Column], request: ColumnRequest, labels: Iterable[str], notes: list[str]
+) -> tuple[str, ...]:
+    if request.features is not None:
+        _need(columns, request.features, "features")
+        return request.features
+    taken = set(labels)
+    guess = tuple(name for name, column in columns.items() if name not in taken and numbers_in(column) is not None)
+    if guess:
+        shown = ", ".join(guess[:5]) + (f", ... ({len(guess)} in all)" if len(guess) > 5 else "")
+        notes.append(f"feature columns guessed (all other columns of numbers): {shown}")
+    return guess
+
+
+def _feature(name: str, column: Column, request: ColumnRequest, place: Callable[[int], str]) -> FloatArray:
+    numbers = numbers_in(column)
+    if numbers is None:
+        raise DataError(f"The feature column '{name}' must hold numbers only.")
+    missing = np.flatnonzero(~np.isfinite(numbers))
+    if len(missing) and not request.keep_missing:
+        raise DataError(
+            f"Every value of the feature '{name}' must be a finite number. "
+            f"Got {'nothing' if np.isnan(numbers[missing[0]]) else numbers[missing[0]]}; {len(missing)} such in all.",
+            where=place(int(missing[0])),
+            remedy="Fill the gap or leave the column out with --features.",
+        )
+    return numbers
+
+
+def _need(columns: Mapping[str, Column], names: Iterable[str], option: str) -> None:
+    for name in names:
+        if name not in columns:
+            if not columns:
+                raise UsageError(f"--{option} names the column '{name}', but the nodes have no columns.")
+            raise unknown_name(f"--{option} column", name, columns)

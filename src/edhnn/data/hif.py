@@ -1,0 +1,185 @@
+"""A HIF document: everything the Hypergraph Interchange Format holds, in columns.
+
+HIF is the community's JSON format for hypergraphs. A `Hypergraph` cannot hold all of it: directions, attributes,
+metadata and repeated records stay here and are written back. Records keep their order; ids are numbered
+jointly over the document, those of the `nodes` (`edges`) section first, then the rest (see `encode_ids`).
+
+The rules, written from the standard: `incidences` is required; ids are strings or integers (``1`` and ``"1"`` differ);
+weights are numbers; `direction` is `head` or `tail`; `attrs` and `metadata` are free objects; no other key is allowed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Literal, final
+
+import numpy as np
+import torch
+
+from edhnn.data.ids import Ids
+from edhnn.errors import DataError
+from edhnn.hypergraph import Hypergraph
+from edhnn.typing import FloatArray, IndexArray, JsonObject
+
+NetworkType = Literal["undirected", "directed", "asc"]
+Number = int | float
+DIRECTIONS = ("head", "tail")
+_EXACT = 2**53
+
+
+@final
+class WeightColumn:
+    """Optional numbers, one per record: 1 stays the integer 1, 1.0 the real 1.0, and absence stays absence."""
+
+    def __init__(self) -> None:
+        self._values: list[FloatArray] = []
+        self._whole: list[np.ndarray[tuple[int], np.dtype[np.bool_]]] = []
+        self._beyond: dict[int, int] = {}
+        self.length = 0
+
+    def append(self, weights: list[Number | None]) -> None:
+        """Add a chunk of weights, ``None`` where a record has none."""
+        for place, weight in enumerate(weights):
+            if isinstance(weight, int) and abs(weight) > _EXACT:
+                self._beyond[self.length + place] = weight
+        self._append(
+            np.array([np.nan if weight is None else weight for weight in weights], dtype=np.float64),
+            np.array([isinstance(weight, int) for weight in weights], dtype=np.bool_),
+        )
+
+    def append_absent(self, count: int) -> None:
+        """Add records without a weight."""
+        self._append(np.full(count, np.nan), np.zeros(count, dtype=np.bool_))
+
+    def _append(self, values: FloatArray, whole: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> None:
+        self._values.append(values)
+        self._whole.append(whole)
+        self.length += len(values)
+
+    def values(self) -> FloatArray:
+        """All weights as floats, NaN where absent."""
+        self._values = [np.concatenate(self._values)] if self._values else [np.zeros(0)]
+        return self._values[0]
+
+    def numbers(self, start: int, stop: int) -> list[Number | None]:
+        """The weights of some records as they were written."""
+        self._whole = [np.concatenate(self._whole)] if self._whole else [np.zeros(0, dtype=np.bool_)]
+        floats, whole = self.values()[start:stop].tolist(), self._whole[0][start:stop].tolist()
+        return [
+            None if value != value else (self._beyond.get(start + place, int(value)) if is_whole else value)
+            for place, (value, is_whole) in enumerate(zip(floats, whole, strict=True))
+        ]
+
+
+@final
+@dataclass(slots=True, eq=False)
+class Records:
+    """One section of a document, in columns.
+
+    Attributes:
+        node: Node number of each record; absent in `edges`.
+        edge: Hyperedge number of each record; absent in `nodes`.
+        weight: Weights; ``None`` if no record has one.
+        direction: 0 none, 1 head, 2 tail; ``None`` if no record has one.
+        attrs: The `attrs` object of the records that have one.
+    """
+
+    node: IndexArray | None = None
+    edge: IndexArray | None = None
+    weight: WeightColumn | None = None
+    direction: np.ndarray[tuple[int], np.dtype[np.int8]] | None = None
+    attrs: dict[int, JsonObject] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        index = self.node if self.node is not None else self.edge
+        return 0 if index is None else len(index)
+
+
+@final
+@dataclass(slots=True, eq=False)
+class HifDocument:
+    """A HIF document in memory; `read_hif` makes it, `write_hif` writes it back without loss.
+
+    Attributes:
+        node_ids: The distinct node ids.
+        edge_ids: The distinct hyperedge ids.
+        incidences: The memberships.
+        nodes: The `nodes` section, ``None`` if the document has none.
+        edges: The `edges` section, ``None`` if the document has none.
+        network_type: `undirected`, `directed`, `asc`, or ``None`` if not said.
+        metadata: The free object, ``None`` if not there.
+    """
+
+    node_ids: Ids
+    edge_ids: Ids
+    incidences: Records
+    nodes: Records | None = None
+    edges: Records | None = None
+    network_type: NetworkType | None = None
+    metadata: JsonObject | None = None
+
+    def hypergraph(self) -> Hypergraph:
+        """The undirected hypergraph: memberships, hyperedge weights, incidence weights (1 where not given).
+
+        Raises:
+            DataError: if a weight is negative; the record is named.
+        """
+        assert self.incidences.node is not None and self.incidences.edge is not None
+        incidence_weight = _checked("incidences", self.incidences.weight)
+        edge_weight = None
+        if self.edges is not None and self.edges.weight is not None:
+            assert self.edges.edge is not None
+            given = _checked("edges", self.edges.weight)
+            assert given is not None
+            edge_weight = np.full(len(self.edge_ids), -np.inf)
+            known = ~np.isnan(self.edges.weight.values())
+            np.maximum.at(edge_weight, self.edges.edge[known], given[known])
+            edge_weight[np.isinf(edge_weight)] = 1.0
+        return Hypergraph(
+            torch.from_numpy(self.incidences.node),
+            torch.from_numpy(self.incidences.edge),
+            len(self.node_ids),
+            len(self.edge_ids),
+            edge_weight=None if edge_weight is None else torch.from_numpy(edge_weight),
+            incidence_weight=None if incidence_weight is None else torch.from_numpy(incidence_weight),
+        )
+
+    def has_directions(self) -> bool:
+        """Whether any incidence says `head` or `tail`."""
+        return self.incidences.direction is not None
+
+
+def merged_attrs(records: Records | None, count: int) -> Iterator[tuple[int, JsonObject]]:
+    """The attributes of each node or hyperedge that has some; of repeated records the later win, key by key."""
+    index = None if records is None else (records.node if records.node is not None else records.edge)
+    if records is None or index is None:
+        return iter(())
+    merged: dict[int, JsonObject] = {}
+    for place, attrs in sorted(records.attrs.items()):
+        merged.setdefault(int(index[place]), {}).update(attrs)
+    assert all(0 <= number < count for number in merged)
+    return iter(merged.items())
+
+
+def attribute_columns(items: Iterable[tuple[int, JsonObject]], count: int) -> dict[str, list[object]]:
+    """Columns from per-element objects, ``None`` where an element lacks the key."""
+    columns: dict[str, list[object]] = {}
+    for number, attrs in items:
+        for key, value in attrs.items():
+            columns.setdefault(key, [None] * count)[number] = value
+    return columns
+
+
+def _checked(section: str, weight: WeightColumn | None) -> FloatArray | None:
+    if weight is None:
+        return None
+    values = weight.values()
+    negative = np.flatnonzero(values < 0)
+    if len(negative):
+        raise DataError(
+            f"A hypergraph's weights must be 0 or more. Got {values[negative[0]]}.",
+            where=f"{section}[{negative[0]}]",
+            remedy="Mend the weight, or keep the document as HIF.",
+        )
+    return np.where(np.isnan(values), 1.0, values)

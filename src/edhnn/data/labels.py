@@ -1,0 +1,80 @@
+"""Labels as files hold them, turned into tensors: classes, several labels at once, or real values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from edhnn.data.dataset import UNLABELLED, Task
+from edhnn.errors import DataError
+from edhnn.typing import NodeOrEdgeId
+
+RawLabel = str | int | float | None
+
+
+class Labels(NamedTuple):
+    """Labels ready for a `NodeDataset`."""
+
+    y: Tensor
+    task: Task
+    class_names: tuple[NodeOrEdgeId, ...] | None
+
+
+def labels_from_values(values: Sequence[RawLabel], task: Task | None = None) -> Labels:
+    """One label per node: classes if all are text or whole numbers, real values otherwise.
+
+    Args:
+        values: Labels as found; ``None`` or NaN where unknown. Text classes are numbered in alphabetical order,
+            integer classes in ascending order.
+        task: ``classification`` or ``regression`` to say which; by default it follows from the values.
+
+    Returns:
+        The labels.
+
+    Raises:
+        DataError: if text and numbers are mixed, or real values are asked for and text is there.
+    """
+    known = [value for value in values if not _missing(value)]
+    kinds = {str if isinstance(value, str) else float for value in known}
+    if len(kinds) > 1:
+        shown = next(value for value in known if isinstance(value, str))
+        raise DataError(f"Labels must be all text or all numbers. Got both, such as '{shown}' beside a number.")
+    real = any(isinstance(value, float) and not value.is_integer() for value in known)
+    if task == "regression" or (task is None and real):
+        if str in kinds:
+            raise DataError(f"Labels for regression must be numbers. Got '{known[0]}'.")
+        numbers = [math.nan if _missing(value) else float(value) for value in values]  # type: ignore[arg-type]
+        return Labels(torch.tensor(numbers, dtype=torch.float32), "regression", None)
+    if real:
+        raise DataError(
+            "Class labels must be text or whole numbers. Got real values.", remedy="Ask for the task 'regression'."
+        )
+    names: list[NodeOrEdgeId] = sorted({value if isinstance(value, str) else int(value) for value in known})  # type: ignore[arg-type]
+    number = {name: place for place, name in enumerate(names)}
+    y = [UNLABELLED if _missing(value) else number[_class(value)] for value in values]
+    return Labels(torch.tensor(y, dtype=torch.int64), "classification", tuple(names))
+
+
+def labels_from_columns(columns: Sequence[Sequence[float]], names: Sequence[str], task: Task | None = None) -> Labels:
+    """Several numeric label columns: 0/1 columns are labels that may hold together, others are real targets."""
+    y = torch.tensor(np.array(columns, dtype=np.float32).T)
+    binary = bool(((y == 0) | (y == 1) | y.isnan()).all())
+    if task == "multilabel" and not binary:
+        raise DataError(f"Multi-label columns must hold 0 and 1 only. Got other values in {', '.join(names)}.")
+    if task == "multilabel" or (task is None and binary):
+        return Labels(y, "multilabel", tuple(names))
+    return Labels(y, "regression", None)
+
+
+def _missing(value: RawLabel) -> bool:
+    return value is None or value == "" or (isinstance(value, float) and math.isnan(value))
+
+
+def _class(value: RawLabel) -> NodeOrEdgeId:
+    assert value is not None
+    return value if isinstance(value, str) else int(value)

@@ -1,0 +1,178 @@
+"""CSV, TSV and Parquet through Arrow, with its errors turned into ours: file, line, what was found."""
+
+from __future__ import annotations
+
+import csv
+import io
+from itertools import islice
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+from edhnn.data.files import LimitedReader, Limits, open_existing, open_limited, size_in_words
+from edhnn.errors import DataError, LimitError
+
+TableKind = Literal["csv", "tsv", "parquet"]
+_BLOCK_BYTES = 4 * 2**20
+
+
+class Header(NamedTuple):
+    """The columns of a table, and the character between them (text tables only)."""
+
+    columns: list[str]
+    delimiter: str
+    note: str | None = None
+
+
+def table_kind(path: Path) -> TableKind | None:
+    """The kind of table a file name says, compressed or not; ``None`` for another kind of file."""
+    name = path.name.lower().removesuffix(".gz")
+    kinds: dict[str, TableKind] = {".csv": "csv", ".tsv": "tsv", ".parquet": "parquet"}
+    return next((kind for suffix, kind in kinds.items() if name.endswith(suffix)), None)
+
+
+def read_header(path: Path, kind: TableKind, limits: Limits) -> Header:
+    """The column names of a table; for text tables its first line."""
+    if kind == "parquet":
+        return Header(list(_parquet(path).schema_arrow.names), "")
+    with open_limited(path, limits) as stream:
+        line = stream.readline(2**20)
+    text = line.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace").rstrip("\r\n")
+    if not text.strip():
+        raise DataError("The first line must name the columns. It is empty.", path=path, where="line 1")
+    delimiter, note = ("\t", None) if kind == "tsv" else (",", None)
+    if delimiter not in text:
+        other = next((mark for mark in ";\t,|" if mark in text), None)
+        if other is not None:
+            delimiter, note = other, f"columns are separated by {other!r}"
+    try:
+        columns = next(csv.reader([text], delimiter=delimiter, strict=True))
+    except csv.Error as error:
+        raise DataError(f"The first line must name the columns: {error}.", path=path, where="line 1") from error
+    if len(set(columns)) < len(columns):
+        twice = next(name for name in columns if columns.count(name) > 1)
+        raise DataError(f"Column names must differ. Got '{twice}' twice.", path=path, where="line 1")
+    if columns and all(_is_number(name) for name in columns):
+        raise DataError(
+            f"The first line must name the columns. Got numbers: '{text[:60]}'.",
+            path=path,
+            where="line 1",
+            remedy="Put a line such as 'node,hyperedge' first.",
+        )
+    return Header(columns, delimiter, note)
+
+
+def read_columns(
+    path: Path, kind: TableKind, header: Header, limits: Limits, *, columns: list[str], text_columns: list[str]
+) -> pa.Table:
+    """Some columns of a table.
+
+    Args:
+        path: The file.
+        kind: CSV, TSV or Parquet.
+        header: What `read_header` returned.
+        limits: Size limits.
+        columns: The columns wanted.
+        text_columns: Those to be left as text (text tables only); the types of the others are inferred.
+
+    Returns:
+        The Arrow table; an empty field of a text table is null.
+    """
+    if kind == "parquet":
+        return _read_parquet(path, limits, columns)
+    try:
+        return _read_text(path, header, limits, columns, text_columns, threads=True)
+    except pa.ArrowInvalid:
+        pass
+    try:  # once more on one thread: only so does Arrow know the line
+        return _read_text(path, header, limits, columns, text_columns, threads=False)
+    except pa.ArrowInvalid as error:
+        raise DataError(f"The table must be well-formed. {_first_sentence(error)}.", path=path) from error
+
+
+def place_of_row(path: Path, row: int, limits: Limits) -> str:
+    """Where the n-th row of data (from 0) stands: its line in a text table, found by reading again."""
+    kind = table_kind(path)
+    if kind is None or kind == "parquet":
+        return f"row {row + 1}"
+    delimiter = read_header(path, kind, limits).delimiter
+    with open_limited(path, limits) as stream:
+        lines = csv.reader(io.TextIOWrapper(stream, "utf-8", "replace", newline=""), delimiter=delimiter)
+        next(islice((line for line in lines if line), row + 1, None), None)
+        return f"line {lines.line_num}"
+
+
+def _read_text(
+    path: Path, header: Header, limits: Limits, columns: list[str], text_columns: list[str], *, threads: bool
+) -> pa.Table:
+    def refuse(row: pa.csv.InvalidRow) -> str:
+        if row.number is not None:
+            raise DataError(
+                f"Every line must have {row.expected_columns} fields, as the first has. "
+                f"Got {row.actual_columns}: '{row.text[:60]}'.",
+                path=path,
+                where=f"line {row.number}",
+            )
+        return "error"
+
+    with LimitedReader(path, limits) as stream:
+        return pa.csv.read_csv(
+            stream,
+            read_options=pa.csv.ReadOptions(
+                block_size=_BLOCK_BYTES, use_threads=threads, column_names=header.columns, skip_rows=1
+            ),
+            parse_options=pa.csv.ParseOptions(
+                delimiter=header.delimiter,
+                newlines_in_values=not threads,
+                ignore_empty_lines=len(header.columns) > 1,
+                invalid_row_handler=refuse,
+            ),
+            convert_options=pa.csv.ConvertOptions(
+                include_columns=columns,
+                column_types={name: pa.string() for name in text_columns},
+                null_values=[""],
+                strings_can_be_null=True,
+                quoted_strings_can_be_null=True,
+                timestamp_parsers=[],
+            ),
+        )
+
+
+def _parquet(path: Path) -> pa.parquet.ParquetFile:
+    open_existing(path).close()
+    try:
+        return pa.parquet.ParquetFile(path)
+    except (pa.ArrowException, OSError) as error:
+        raise DataError(f"The file must be Parquet. {_first_sentence(error)}.", path=path) from error
+
+
+def _read_parquet(path: Path, limits: Limits, columns: list[str]) -> pa.Table:
+    file = _parquet(path)
+    try:
+        groups = range(file.metadata.num_row_groups)
+        size = sum(file.metadata.row_group(group).total_byte_size for group in groups)
+        if size > limits.max_bytes or file.metadata.num_rows > limits.max_bytes:
+            raise LimitError(
+                f"The content must be at most {size_in_words(limits.max_bytes)} after decompression. "
+                f"Got {size_in_words(size)}.",
+                path=path,
+                remedy="If you trust the file, raise the limit with --max-bytes.",
+            )
+        return file.read(columns=columns)
+    except (pa.ArrowException, OSError, MemoryError) as error:
+        raise DataError(f"The Parquet data must be intact. {_first_sentence(error)}.", path=path) from error
+
+
+def _first_sentence(error: BaseException) -> str:
+    return f"Arrow said: {str(error).splitlines()[0][:200].rstrip('. ')}" if str(error) else type(error).__name__
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,116 @@
+"""Cornell text: `hyperedges-NAME.txt`, a line of 1-based node numbers per hyperedge, and its neighbours.
+
+`node-labels-NAME.txt` holds a 1-based class per node, `label-names-NAME.txt` a name per class and
+`node-names-NAME.txt` a name per node; the last two are optional.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from edhnn.data.dataset import NodeDataset, Provenance
+from edhnn.data.files import Limits, open_limited
+from edhnn.data.ids import Ids
+from edhnn.data.readers.integer_lines import IntegerLines
+from edhnn.errors import DataError, UsageError
+from edhnn.hypergraph import Hypergraph
+from edhnn.typing import IntArray
+
+_PREFIX = "hyperedges-"
+
+
+def find_cornell(path: Path) -> Path | None:
+    """The `hyperedges-*.txt` file that a path means: itself, or the only one in a folder; ``None`` if there is none."""
+    if path.is_file():
+        return path if path.name.startswith(_PREFIX) else None
+    found = sorted(path.glob(f"{_PREFIX}*.txt*"))
+    if len(found) > 1:
+        names = ", ".join(file.name for file in found)
+        raise UsageError(f"The folder '{path}' must hold one {_PREFIX}*.txt. It holds {names}: name one of them.")
+    return found[0] if found else None
+
+
+def read_cornell(hyperedges_path: Path, labels_path: Path | None, limits: Limits) -> NodeDataset:
+    """Read a hypergraph in Cornell text.
+
+    Args:
+        hyperedges_path: The file of hyperedges, plain or gzip.
+        labels_path: The file of labels; by default the neighbour named `node-labels-...`, if there is one.
+        limits: Size limits.
+
+    Returns:
+        The dataset; ids are the 1-based numbers of the file.
+    """
+    suffix = hyperedges_path.name.removeprefix(_PREFIX)
+    neighbour = hyperedges_path.with_name(f"node-labels-{suffix}")
+    if labels_path is None and neighbour.is_file():
+        labels_path = neighbour
+    with open_limited(hyperedges_path, limits) as stream:
+        members, sizes = IntegerLines(stream, hyperedges_path, limits, commas=True).read_all()
+    if (members == 0).any():
+        raise _error_at(hyperedges_path, members, sizes, 0, "Node numbers must start at 1. Got 0.")
+    labels = None if labels_path is None else _one_number_per_line(labels_path, limits)
+    num_nodes = int(members.max(initial=0)) if labels is None else len(labels)
+    if members.max(initial=0) > num_nodes:
+        first = int(members[members > num_nodes][0])
+        raise _error_at(
+            hyperedges_path,
+            members,
+            sizes,
+            first,
+            f"Node numbers must be at most {num_nodes}, the number of labels in {labels_path}. Got {first}.",
+        )
+    limits.check_nodes(num_nodes, hyperedges_path)
+    edge = np.repeat(np.arange(len(sizes)), sizes)
+    hypergraph = Hypergraph(torch.from_numpy(members - 1), torch.from_numpy(edge), num_nodes, len(sizes))
+
+    class_names = _names(hyperedges_path.with_name(f"label-names-{suffix}"), limits)
+    node_names = _names(hyperedges_path.with_name(f"node-names-{suffix}"), limits)
+    if labels is not None and class_names is not None and labels.max(initial=0) > len(class_names):
+        place = int(np.argmax(labels))
+        raise DataError(
+            f"Labels must be at most {len(class_names)}, the number of label names. Got {labels[place]}.",
+            path=labels_path,
+            where=f"line {place + 1}",
+        )
+    return NodeDataset(
+        name=suffix.removesuffix(".gz").removesuffix(".txt"),
+        hypergraph=hypergraph,
+        y=None if labels is None else torch.from_numpy(labels - 1),
+        task=None if labels is None else "classification",
+        class_names=None if labels is None or class_names is None else tuple(class_names),
+        node_ids=Ids(np.arange(1, num_nodes + 1)),
+        edge_ids=Ids(np.arange(1, len(sizes) + 1)),
+        node_attributes={} if node_names is None or len(node_names) != num_nodes else {"name": node_names},
+        provenance=Provenance(str(hyperedges_path), "cornell"),
+    )
+
+
+def _one_number_per_line(path: Path, limits: Limits) -> IntArray:
+    with open_limited(path, limits) as stream:
+        labels, sizes = IntegerLines(stream, path, limits, commas=True).read_all()
+    wrong = np.flatnonzero(sizes != 1)
+    if len(wrong):
+        raise DataError(
+            f"Every line must hold one label. Got {sizes[wrong[0]]}.", path=path, where=f"line {wrong[0] + 1}"
+        )
+    if (labels == 0).any():
+        place = int(np.argmin(labels))
+        raise DataError("Labels must start at 1. Got 0.", path=path, where=f"line {place + 1}")
+    return labels
+
+
+def _names(path: Path, limits: Limits) -> list[str] | None:
+    if not path.is_file():
+        return None
+    with open_limited(path, limits) as stream:
+        return stream.read().decode("utf-8", "replace").splitlines()
+
+
+def _error_at(path: Path, members: IntArray, sizes: IntArray, value: int, problem: str) -> DataError:
+    place = int(np.flatnonzero(members == value)[0])
+    line = int(np.searchsorted(np.cumsum(sizes), place, side="right")) + 1
+    return DataError(problem, path=path, where=f"line {line}")

@@ -1,0 +1,230 @@
+"""The dataset folder: plain, safe, diffable files.
+
+hyperedges.txt.gz    a line of comma-separated 0-based node numbers per hyperedge (required)
+labels.txt.gz        a line per node: a class number (-1 unknown), a real value, or several separated by commas
+features.npz         a scipy CSR matrix, or an array named `x`
+source.json          name, counts, task, class names, where it came from
+ids.json.gz          {"nodes": [...], "hyperedges": [...]} when ids are not the numbers
+weights.npz          `edge_weight` and `incidence_weight`, the latter in the order of the hyperedge lines
+attributes.json.gz   {"nodes": {name: [...]}, "hyperedges": {name: [...]}}
+"""
+
+from __future__ import annotations
+
+import json
+import zipfile
+import zlib
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+import numpy as np
+import scipy.sparse as sp
+import torch
+from torch import Tensor
+
+from edhnn.data.dataset import Attributes, NodeDataset, Provenance, Task, sparse_features
+from edhnn.data.files import Limits, open_existing, open_limited, size_in_words
+from edhnn.data.ids import Ids
+from edhnn.data.readers.integer_lines import IntegerLines
+from edhnn.errors import DataError, LimitError
+from edhnn.hypergraph import Hypergraph
+from edhnn.typing import JsonObject
+
+_T = TypeVar("_T")
+
+HYPEREDGES, LABELS, FEATURES, SOURCE = "hyperedges.txt.gz", "labels.txt.gz", "features.npz", "source.json"
+IDS, WEIGHTS, ATTRIBUTES = "ids.json.gz", "weights.npz", "attributes.json.gz"
+
+
+class _Source(msgspec.Struct, forbid_unknown_fields=False):
+    """The parts of source.json that are read back."""
+
+    name: str | None = None
+    task: Task | None = None
+    class_names: list[int | str] | None = None
+    label_names: list[str] | None = None
+    feature_names: list[str] | None = None
+    counts: dict[str, Any] = {}
+
+
+class _IdFile(msgspec.Struct, forbid_unknown_fields=True):
+    nodes: list[int | str] | None = None
+    hyperedges: list[int | str] | None = None
+
+
+class _AttributeFile(msgspec.Struct, forbid_unknown_fields=True):
+    nodes: dict[str, list[Any]] = {}
+    hyperedges: dict[str, list[Any]] = {}
+
+
+def read_folder(path: Path, limits: Limits) -> NodeDataset:
+    """Read a dataset folder.
+
+    Args:
+        path: The folder.
+        limits: Size limits, for each file.
+
+    Returns:
+        The dataset.
+
+    Raises:
+        DataError: if a file is broken or the files disagree about the number of nodes.
+    """
+    file = path / HYPEREDGES
+    with open_limited(file, limits) as stream:
+        members, sizes = IntegerLines(stream, file, limits, commas=True).read_all()
+    source_text = _read(path / SOURCE, limits)
+    source = _decode(path / SOURCE, source_text, _Source) if source_text is not None else _Source()
+    x = _read_features(path / FEATURES, limits)
+    y, task = _read_labels(path / LABELS, source.task, limits)
+    num_nodes = _agree_on_nodes(path, int(members.max(initial=-1)) + 1, x, y, source.counts.get("nodes"))
+    limits.check_nodes(num_nodes, path)
+    edge = np.repeat(np.arange(len(sizes)), sizes)
+    edge_weight, incidence_weight = _read_weights(path / WEIGHTS, limits)
+    ids = _decode(path / IDS, _read(path / IDS, limits) or b"{}", _IdFile)
+    attributes = _decode(path / ATTRIBUTES, _read(path / ATTRIBUTES, limits) or b"{}", _AttributeFile)
+    details: JsonObject = json.loads(source_text) if source_text is not None else {}
+    names = source.class_names or source.label_names
+    return NodeDataset(
+        name=source.name or path.resolve().name,
+        hypergraph=Hypergraph(
+            torch.from_numpy(members), torch.from_numpy(edge), num_nodes, len(sizes), edge_weight, incidence_weight
+        ),
+        x=x,
+        y=y,
+        task=task,
+        class_names=tuple(names) if names and task in ("classification", "multilabel") else None,
+        feature_names=tuple(source.feature_names) if source.feature_names else None,
+        node_ids=_ids(ids.nodes, num_nodes),
+        edge_ids=_ids(ids.hyperedges, len(sizes)),
+        node_attributes=_columns(attributes.nodes),
+        edge_attributes=_columns(attributes.hyperedges),
+        provenance=Provenance(str(path), "folder", details={"source": details}),
+    )
+
+
+def load_npz(path: Path, limits: Limits) -> dict[str, Any]:
+    """The arrays of an .npz file, none of them pickled, within the limits."""
+    try:
+        with open_existing(path) as stream, zipfile.ZipFile(stream) as archive:
+            size = sum(entry.file_size for entry in archive.infolist())
+            if size > limits.max_bytes:
+                raise LimitError(
+                    f"The arrays must be at most {size_in_words(limits.max_bytes)} in all. Got {size_in_words(size)}.",
+                    path=path,
+                    remedy="If you trust the file, raise the limit with --max-bytes.",
+                )
+            return {name.removesuffix(".npy"): _load_array(archive, name) for name in archive.namelist()}
+    except (zipfile.BadZipFile, zlib.error, ValueError, EOFError, KeyError, NotImplementedError, RuntimeError) as error:
+        if isinstance(error, DataError):
+            raise
+        raise DataError(
+            f"The file must be an .npz archive of plain arrays. Reading it said: {error}.", path=path
+        ) from error
+
+
+def _load_array(archive: zipfile.ZipFile, name: str) -> Any:
+    """One array; the size its header claims must be the size its entry holds, before anything is allocated."""
+    with archive.open(name) as stream:
+        version = np.lib.format.read_magic(stream)
+        read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        shape, _, dtype = read_header(stream)
+        claimed = int(np.prod([int(part) for part in shape], dtype=object)) * dtype.itemsize
+        if dtype.hasobject or claimed > archive.getinfo(name).file_size:
+            raise ValueError(f"array '{name}' claims {claimed} bytes of {dtype}")
+    with archive.open(name) as stream:
+        return np.lib.format.read_array(stream, allow_pickle=False)
+
+
+def _read_features(path: Path, limits: Limits) -> Tensor | None:
+    if not path.exists():
+        return None
+    arrays = load_npz(path, limits)
+    if "x" in arrays:
+        return torch.from_numpy(np.ascontiguousarray(arrays["x"], dtype=np.float32))
+    try:
+        matrix = sp.csr_array(
+            (arrays["data"], arrays["indices"], arrays["indptr"]), shape=tuple(int(n) for n in arrays["shape"])
+        )
+        matrix.check_format(full_check=True)
+        return sparse_features(matrix)
+    except (KeyError, ValueError, TypeError, IndexError, OverflowError, RuntimeError) as error:
+        raise DataError(
+            f"Features must be a scipy CSR matrix or an array named 'x'. Reading them said: {error}.", path=path
+        ) from error
+
+
+def _read_labels(path: Path, task: Task | None, limits: Limits) -> tuple[Tensor | None, Task | None]:
+    if not path.exists():
+        return None, None
+    with open_limited(path, limits) as stream:
+        lines = stream.read().decode("utf-8", "replace").split()
+    width = lines[0].count(",") + 1 if lines else 1
+    for place, line in enumerate(lines):
+        if line.count(",") + 1 != width:
+            raise DataError(
+                f"Every line must hold {width} label(s), as the first does. Got '{line[:60]}'.",
+                path=path,
+                where=f"line {place + 1}",
+            )
+    whole = task == "classification" or (task is None and width == 1 and not any("." in line for line in lines))
+    try:
+        numbers = np.array(",".join(lines).split(",") if lines else [], dtype=np.int64 if whole else np.float32)
+    except (ValueError, OverflowError) as error:
+        kind = "whole numbers, -1 for unknown" if whole else "numbers"
+        raise DataError(f"Labels must be {kind}. Reading them said: {error}.", path=path) from error
+    y = torch.from_numpy(numbers if width == 1 and task != "multilabel" else numbers.reshape(-1, width))
+    return y, "classification" if whole else task or ("regression" if width == 1 else "multilabel")
+
+
+def _read_weights(path: Path, limits: Limits) -> tuple[Tensor | None, Tensor | None]:
+    if not path.exists():
+        return None, None
+    arrays = load_npz(path, limits)
+    found = [arrays.get(name) for name in ("edge_weight", "incidence_weight")]
+    edge, incidence = (None if array is None else torch.from_numpy(np.asarray(array, np.float64)) for array in found)
+    return edge, incidence
+
+
+def _agree_on_nodes(path: Path, least: int, x: Tensor | None, y: Tensor | None, stored: object) -> int:
+    counts = {
+        LABELS: None if y is None else len(y),
+        FEATURES: None if x is None else x.shape[0],
+        SOURCE: stored if isinstance(stored, int) else None,
+    }
+    found = {name: count for name, count in counts.items() if count is not None}
+    if len(set(found.values())) > 1:
+        listed = ", ".join(f"{name} {count}" for name, count in found.items())
+        raise DataError(f"The files must agree on the number of nodes. Got {listed}.", path=path)
+    if not found:
+        return least
+    name, count = next(iter(found.items()))
+    if least > count:
+        raise DataError(
+            f"Node numbers must be less than {count}, the number of nodes in {name}. Got {least - 1}.",
+            path=path / HYPEREDGES,
+        )
+    return count
+
+
+def _read(path: Path, limits: Limits) -> bytes | None:
+    if not path.exists():
+        return None
+    with open_limited(path, limits) as stream:
+        return stream.read()
+
+
+def _decode(path: Path, text: bytes, kind: type[_T]) -> _T:
+    try:
+        return msgspec.json.decode(text, type=kind)
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
+        raise DataError(f"The JSON must have its documented form. Reading it said: {error}.", path=path) from error
+
+
+def _ids(listed: list[int | str] | None, count: int) -> Ids:
+    return Ids(range(count)) if listed is None else Ids(listed)
+
+
+def _columns(columns: dict[str, list[Any]]) -> Attributes:
+    return dict(columns)

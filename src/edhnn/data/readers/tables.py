@@ -1,0 +1,272 @@
+"""Incidence tables: one line per membership, with a node table and a hyperedge table beside it if there are any.
+
+    baskets.csv               node,hyperedge[,weight]
+    baskets.nodes.csv         id,label,price,size,...      every node, isolated ones too
+    baskets.hyperedges.csv    id[,weight,...]              every hyperedge, empty ones too
+
+Columns are named by options or guessed from their names; every guess is reported. The tables may be CSV, TSV or
+Parquet, the text ones gzip-compressed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import final
+
+import numpy as np
+import pyarrow as pa
+import torch
+from torch import Tensor
+
+from edhnn.data.columns import Column, ColumnRequest, as_list, numbers_in, sort_columns
+from edhnn.data.dataset import NodeDataset, Provenance
+from edhnn.data.files import Limits
+from edhnn.data.ids import IdColumn, Ids, encode_ids, integers_if_all_canonical
+from edhnn.data.readers.arrow_tables import Header, TableKind, place_of_row, read_columns, read_header, table_kind
+from edhnn.errors import DataError, UsageError, unknown_name
+from edhnn.hypergraph import Hypergraph
+from edhnn.typing import IndexArray
+
+NODE_GUESSES = ("node", "node_id", "nodes", "vertex", "vertex_id", "v", "member", "item", "user", "author", "product")
+EDGE_GUESSES = ("hyperedge", "hyperedge_id", "edge", "edge_id", "e", "group", "basket", "order", "committee", "paper")
+WEIGHT_GUESSES = ("weight", "w")
+ID_GUESSES = ("id", *NODE_GUESSES, *EDGE_GUESSES)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableRequest:
+    """What the user said about tables; ``None`` means guess.
+
+    Attributes:
+        node: Node column of the incidence table.
+        edge: Hyperedge column of the incidence table.
+        weight: Weight column of the incidence table.
+        nodes: The node table; by default the neighbour ``NAME.nodes.csv``, if there is one.
+        hyperedges: The hyperedge table; by default ``NAME.hyperedges.csv``.
+        id: Id column of the node table.
+        columns: Labels and features of the node table.
+    """
+
+    node: str | None = None
+    edge: str | None = None
+    weight: str | None = None
+    nodes: Path | None = None
+    hyperedges: Path | None = None
+    id: str | None = None
+    columns: ColumnRequest = field(default_factory=ColumnRequest)
+
+
+@final
+@dataclass(slots=True)
+class _Listing:
+    """A node or hyperedge table: its ids and its other columns."""
+
+    path: Path
+    ids: IdColumn
+    columns: dict[str, Column]
+
+
+def read_tables(path: Path, request: TableRequest, limits: Limits) -> NodeDataset:
+    """Read an incidence table with its neighbours.
+
+    Args:
+        path: The incidence table.
+        request: Column names and table files.
+        limits: Size limits, for each file.
+
+    Returns:
+        The dataset; what was guessed stands in its provenance notes.
+    """
+    kind = _kind(path)
+    header = read_header(path, kind, limits)
+    notes = [header.note] if header.note else []
+    node_column, edge_column, weight_column = _incidence_columns(path, header, request, notes)
+    wanted = [name for name in (node_column, edge_column, weight_column) if name is not None]
+    table = read_columns(path, kind, header, limits, columns=wanted, text_columns=[node_column, edge_column])
+    mentioned_nodes, mentioned_edges = (
+        _id_column(path, table[name], name, limits) for name in (node_column, edge_column)
+    )
+    weight = None if weight_column is None else _weights(path, table[weight_column], weight_column, limits)
+    del table
+
+    nodes = _listing(_neighbour(path, "nodes", request.nodes, notes), request.id, limits, notes)
+    edges = _listing(_neighbour(path, "hyperedges", request.hyperedges, notes), None, limits, notes)
+    node_ids, node = _encode(path, "node", nodes, mentioned_nodes, limits)
+    edge_ids, edge = _encode(path, "hyperedge", edges, mentioned_edges, limits)
+
+    try:
+        found = sort_columns(
+            nodes.columns if nodes else {},
+            request.columns,
+            len(node_ids),
+            lambda row: f"{place_of_row(nodes.path if nodes else path, row, limits)} (node {node_ids[row]!r})",
+        )
+    except DataError as error:
+        place = nodes.path if nodes else path
+        raise DataError(error.problem, path=place, where=error.where, remedy=error.remedy) from error
+    edge_columns = dict(edges.columns) if edges else {}
+    edge_weight = None
+    if edges and "weight" in edge_columns and numbers_in(edge_columns["weight"]) is not None:
+        edge_weight = _weights(edges.path, edge_columns.pop("weight"), "weight", limits)
+    return NodeDataset(
+        name=_stem(path),
+        hypergraph=Hypergraph(
+            torch.from_numpy(node), torch.from_numpy(edge), len(node_ids), len(edge_ids), edge_weight, weight
+        ),
+        x=found.x,
+        y=None if found.labels is None else found.labels.y,
+        task=None if found.labels is None else found.labels.task,
+        class_names=None if found.labels is None else found.labels.class_names,
+        feature_names=found.feature_names,
+        node_ids=node_ids,
+        edge_ids=edge_ids,
+        node_attributes=found.attributes,
+        edge_attributes={name: as_list(column) for name, column in edge_columns.items()},
+        provenance=Provenance(str(path), kind, tuple(notes + found.notes)),
+    )
+
+
+def _kind(path: Path) -> TableKind:
+    kind = table_kind(path)
+    if kind is None:
+        raise UsageError(f"A table must end in .csv, .tsv or .parquet (.gz may follow). Got '{path.name}'.")
+    return kind
+
+
+def _stem(path: Path) -> str:
+    name = path.name.removesuffix(".gz")
+    return name[: name.rfind(".")]
+
+
+def _neighbour(path: Path, what: str, given: Path | None, notes: list[str]) -> Path | None:
+    """The node or hyperedge table: the one given, or the neighbour named after the incidence table."""
+    if given is not None:
+        return given
+    found = path.with_name(f"{_stem(path)}.{what}{path.name.removeprefix(_stem(path))}")
+    if not found.is_file():
+        return None
+    notes.append(f"table of {what} found beside it: '{found.name}'")
+    return found
+
+
+def _incidence_columns(
+    path: Path, header: Header, request: TableRequest, notes: list[str]
+) -> tuple[str, str, str | None]:
+    columns = header.columns
+    if len(columns) < 2:
+        raise DataError(
+            f"An incidence table must have a node and a hyperedge column. Got {', '.join(columns)} only.", path=path
+        )
+    asked = {"node": request.node, "hyperedge": request.edge, "weight": request.weight}
+    for kind, name in asked.items():
+        if name is not None and name not in columns:
+            raise unknown_name(f"{kind} column of '{path.name}'", name, columns)
+    free = [name for name in columns if name not in asked.values()]
+    for kind, guesses in (("node", NODE_GUESSES), ("hyperedge", EDGE_GUESSES), ("weight", WEIGHT_GUESSES)):
+        if asked[kind] is None:
+            asked[kind] = next((name for guess in guesses for name in free if name.lower() == guess), None)
+            if asked[kind] is None and kind != "weight" and free:
+                asked[kind] = free[0]
+            if asked[kind] is not None:
+                free.remove(asked[kind])  # type: ignore[arg-type]
+                notes.append(f"{kind} column guessed: '{asked[kind]}'")
+    node, edge = asked["node"], asked["hyperedge"]
+    if node is None or edge is None or node == edge:
+        raise UsageError(f"Node and hyperedge must be two columns of '{path.name}'. Got '{node}' and '{edge}'.")
+    return node, edge, asked["weight"]
+
+
+def _listing(path: Path | None, id_column: str | None, limits: Limits, notes: list[str]) -> _Listing | None:
+    if path is None:
+        return None
+    kind = _kind(path)
+    header = read_header(path, kind, limits)
+    if id_column is not None and id_column not in header.columns:
+        raise unknown_name(f"id column of '{path.name}'", id_column, header.columns)
+    if id_column is None:
+        lower = {name.lower(): name for name in header.columns}
+        id_column = next((lower[guess] for guess in ID_GUESSES if guess in lower), header.columns[0])
+        notes.append(f"id column of '{path.name}' guessed: '{id_column}'")
+    table = read_columns(path, kind, header, limits, columns=header.columns, text_columns=[id_column])
+    for name in table.column_names:
+        if pa.types.is_binary(table[name].type):
+            raise DataError(f"The column '{name}' must be UTF-8 text.", path=path)
+    columns = {name: _plain(table[name]) for name in table.column_names if name != id_column}
+    return _Listing(path, _id_column(path, table[id_column], id_column, limits), columns)
+
+
+def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Dates, times and the like as text; numbers, text and truth values as they are."""
+    kind = column.type
+    simple = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)
+    return column if simple or pa.types.is_string(kind) else column.cast(pa.string())
+
+
+def _id_column(path: Path, column: pa.ChunkedArray, name: str, limits: Limits) -> IdColumn:
+    if column.null_count:
+        row = int(np.flatnonzero(column.is_null().to_numpy())[0])
+        raise DataError(
+            f"Every row must have an id in the column '{name}'. It is empty.",
+            path=path,
+            where=place_of_row(path, row, limits),
+        )
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    if pa.types.is_integer(kind):
+        column = column.cast(pa.int64())
+    elif pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        column = column.cast(pa.string())
+    elif len(column):
+        raise DataError(f"The ids in the column '{name}' must be text or integers. Got {kind}.", path=path)
+    ids = IdColumn()
+    for chunk in column.chunks:
+        ids.append_arrow(chunk)
+    return ids
+
+
+def _encode(
+    path: Path, kind: str, listing: _Listing | None, mentions: IdColumn, limits: Limits
+) -> tuple[Ids, IndexArray]:
+    """Number the ids; with a table of them, each must be listed there once."""
+    listed = listing.ids if listing else IdColumn()
+    text = [column for column in (listed, mentions) if column.chunks]
+    if all(
+        isinstance(chunk, pa.Array) and pa.types.is_string(chunk.type) for column in text for chunk in column.chunks
+    ):
+        integers_if_all_canonical(text)
+    ids, in_listing, in_mentions = encode_ids(listed, mentions)
+    if listing is not None:
+        first = np.unique(in_listing, return_index=True)[1]
+        if len(first) < len(in_listing):
+            row = int(np.setdiff1d(np.arange(len(in_listing)), first)[0])
+            raise DataError(
+                f"Each {kind} must stand once in its table. Got {ids[int(in_listing[row])]!r} again.",
+                path=listing.path,
+                where=place_of_row(listing.path, row, limits),
+            )
+        unknown = np.flatnonzero(in_mentions >= len(in_listing))
+        if len(unknown):
+            raise DataError(
+                f"Every {kind} must be listed in '{listing.path.name}'. Got {ids[int(in_mentions[unknown[0]])]!r}.",
+                path=path,
+                where=place_of_row(path, int(unknown[0]), limits),
+                remedy=f"Add it there, or leave that table out of it; {len(unknown)} row(s) are concerned.",
+            )
+    return ids, in_mentions
+
+
+def _weights(path: Path, column: Column, name: str, limits: Limits) -> Tensor:
+    numbers = numbers_in(column)
+    if numbers is None:
+        raise DataError(f"The weight column '{name}' must hold numbers.", path=path)
+    wrong = np.flatnonzero(~(np.isfinite(numbers) & (numbers >= 0)))
+    if len(wrong):
+        raise DataError(
+            f"Every weight must be finite and 0 or more. Got {numbers[wrong[0]]}.",
+            path=path,
+            where=place_of_row(path, int(wrong[0]), limits),
+        )
+    return torch.from_numpy(numbers)

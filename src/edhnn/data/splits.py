@@ -1,0 +1,70 @@
+"""Train, validation and test nodes, frozen by a hash.
+
+The default splits are those the released code draws at its default seed: consecutive ``torch.randperm(N)`` from one CPU
+generator seeded 0; the first half trains, the next quarter validates, the rest tests. Not stratified.
+Paper: Section 5.1, "randomly split the data into training/validation/test samples using 50%/25%/25%".
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import final
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from edhnn.errors import DataError
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Split:
+    """Node numbers of the three parts."""
+
+    train: Int[Tensor, " train"]
+    valid: Int[Tensor, " valid"]
+    test: Int[Tensor, " test"]
+
+
+def random_splits(
+    num_nodes: int, count: int = 10, *, seed: int = 0, train: float = 0.5, valid: float = 0.25
+) -> list[Split]:
+    """Draw splits, one permutation after the other from one generator.
+
+    Args:
+        num_nodes: Number of nodes.
+        count: Number of splits; asking for more leaves the earlier ones as they were.
+        seed: Seed of the generator.
+        train: Share of training nodes, rounded down.
+        valid: Share of validation nodes, rounded down.
+
+    Returns:
+        The splits.
+
+    Example:
+        >>> from edhnn import random_splits
+        >>> [len(part) for part in (lambda s: (s.train, s.valid, s.test))(random_splits(10, 1)[0])]
+        [5, 2, 3]
+    """
+    if not (train >= 0 and valid >= 0 and train + valid <= 1):
+        raise DataError(f"Shares must be 0 or more and add up to at most 1. Got {train} and {valid}.")
+    generator = torch.Generator(device="cpu").manual_seed(seed)
+    first, second = int(train * num_nodes), int(valid * num_nodes)
+    splits = []
+    for _ in range(count):
+        order = torch.randperm(num_nodes, generator=generator)
+        splits.append(Split(order[:first], order[first : first + second], order[first + second :]))
+    return splits
+
+
+def splits_sha256(splits: Iterable[Split]) -> str:
+    """A hash of the splits: sizes and node numbers of each part, in order."""
+    digest = hashlib.sha256()
+    for split in splits:
+        for part in (split.train, split.valid, split.test):
+            digest.update(len(part).to_bytes(8, "little"))
+            digest.update(part.cpu().to(torch.int64).numpy().astype("<i8").tobytes())
+    return digest.hexdigest()

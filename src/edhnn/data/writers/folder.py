@@ -1,0 +1,101 @@
+"""Writes the dataset folder that `edhnn.data.readers.folder` describes; the same dataset gives the same bytes."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+from typing import IO, Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+import torch
+from torch import Tensor
+
+from edhnn.data.dataset import NodeDataset, features_to_scipy
+from edhnn.data.files import atomic_folder, compressed_by_name
+from edhnn.data.readers.folder import ATTRIBUTES, FEATURES, HYPEREDGES, IDS, LABELS, SOURCE, WEIGHTS
+from edhnn.hypergraph import Hypergraph
+from edhnn.typing import JsonObject
+
+
+def write_folder(dataset: NodeDataset, target: Path, *, overwrite: bool = False) -> None:
+    """Write a dataset as a folder; nothing of it is left behind.
+
+    Args:
+        dataset: The dataset.
+        target: The folder to make. It must not exist, or be empty.
+        overwrite: Replace a folder that is there.
+    """
+    hypergraph = dataset.hypergraph
+    with atomic_folder(target, overwrite=overwrite) as folder:
+        with compressed_by_name(folder / HYPEREDGES, HYPEREDGES) as stream:
+            write_integer_lines(stream, hypergraph)
+        if dataset.y is not None:
+            with compressed_by_name(folder / LABELS, LABELS) as stream:
+                _write_labels(stream, dataset.y)
+        if dataset.x is not None:
+            _write_features(folder / FEATURES, dataset.x)
+        weights = {name: getattr(hypergraph, name) for name in ("edge_weight", "incidence_weight")}
+        present = {name: weight.cpu().numpy() for name, weight in weights.items() if weight is not None}
+        if present:
+            np.savez_compressed(folder / WEIGHTS, **present)
+        ids = {
+            kind: found.to_list()
+            for kind, found in (("nodes", dataset.node_ids), ("hyperedges", dataset.edge_ids))
+            if not found.are_numbers
+        }
+        _write_json(folder / IDS, ids)
+        columns = (("nodes", dataset.node_attributes), ("hyperedges", dataset.edge_attributes))
+        _write_json(folder / ATTRIBUTES, {kind: dict(found) for kind, found in columns if found})
+        (folder / SOURCE).write_bytes(msgspec.json.format(msgspec.json.encode(source_record(dataset)), indent=1))
+
+
+def source_record(dataset: NodeDataset) -> JsonObject:
+    """What source.json says: what the source said, then what this dataset is."""
+    hypergraph = dataset.hypergraph
+    said = dataset.provenance.details.get("source")
+    return {
+        **(said if isinstance(said, dict) else {"read_from": dataset.provenance.format}),
+        "name": dataset.name,
+        "task": dataset.task,
+        "class_names": None if dataset.class_names is None else list(dataset.class_names),
+        "feature_names": None if dataset.feature_names is None else list(dataset.feature_names),
+        "counts": {
+            **(said.get("counts", {}) if isinstance(said, dict) else {}),
+            "nodes": hypergraph.num_nodes,
+            "hyperedges": hypergraph.num_edges,
+            "incidence_nnz": hypergraph.num_incidences,
+        },
+    }
+
+
+def write_integer_lines(
+    stream: IO[bytes], hypergraph: Hypergraph, *, offset: int = 0, separator: bytes = b",", block: int = 100_000
+) -> None:
+    """A line of node numbers (plus ``offset``) per hyperedge, in blocks of hyperedges."""
+    members, bounds = hypergraph.node_index.cpu().numpy() + offset, hypergraph.edge_ptr.cpu().numpy()
+    for start in range(0, hypergraph.num_edges, block):
+        ends = bounds[start : start + block + 1]
+        words: npt.NDArray[np.bytes_] = members[ends[0] : ends[-1]].astype("S20")
+        lines = (separator.join(words[a - ends[0] : b - ends[0]]) for a, b in pairwise(ends))
+        stream.write(b"\n".join(lines) + b"\n")
+
+
+def _write_labels(stream: IO[bytes], y: Tensor) -> None:
+    rows = (y if y.dim() == 2 else y[:, None]).tolist()
+    stream.writelines(",".join(str(value) for value in row).encode() + b"\n" for row in rows)
+
+
+def _write_features(path: Path, x: Tensor) -> None:
+    if x.layout == torch.sparse_csr:
+        sp.save_npz(path, features_to_scipy(x))
+    else:
+        np.savez_compressed(path, x=x.cpu().numpy())
+
+
+def _write_json(path: Path, content: dict[str, Any]) -> None:
+    if content:
+        with compressed_by_name(path, path.name) as stream:
+            stream.write(msgspec.json.encode(content))
