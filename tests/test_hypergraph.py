@@ -48,9 +48,7 @@ def test_the_order_of_the_pairs_does_not_matter_and_the_largest_weight_stays(dra
     def build(order):
         index = torch.tensor([given_pairs[i] for i in order], dtype=torch.int64).reshape(-1, 2).T
         weight = torch.tensor([weights[i] for i in order], dtype=torch.float64)
-        return Hypergraph.from_incidence(
-            index, num_nodes=num_nodes, num_edges=len(hyperedges), incidence_weight=weight
-        )
+        return Hypergraph.from_incidence(index, num_nodes=num_nodes, num_edges=len(hyperedges), incidence_weight=weight)
 
     first, second = build(range(len(given_pairs))), build(shuffled)
     assert first.same_as(second)
@@ -136,7 +134,9 @@ def test_moving_keeps_everything():
 )
 def test_bad_input_says_what_must_hold(arguments, message):
     tensors = {
-        key: torch.tensor(value, dtype=torch.int64 if "index" in key else torch.float64) if isinstance(value, list) else value
+        key: torch.tensor(value, dtype=torch.int64 if "index" in key else torch.float64)
+        if isinstance(value, list)
+        else value
         for key, value in arguments.items()
     }
     with pytest.raises(DataError, match=message):

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, final
+from typing import Any, Protocol, final, runtime_checkable
 
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
@@ -28,6 +28,22 @@ from edhnn.errors import DataError, LimitError, UsageError
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _PATIENCE_SECONDS = 1.0
+
+
+@runtime_checkable
+class ByteReader(Protocol):
+    """A source of bytes: a file, a decompressed file."""
+
+    def read(self, size: int, /) -> bytes:
+        """At most ``size`` bytes; none at the end."""
+
+
+@runtime_checkable
+class ByteWriter(Protocol):
+    """A place for bytes: a file, a compressed file, a checksum."""
+
+    def write(self, data: bytes, /) -> int:
+        """Take all of ``data``."""
 
 
 @final
@@ -55,7 +71,7 @@ class Limits:
             )
 
 
-def size_in_words(count: float) -> str:
+def size_in_words(count: int | float) -> str:
     """A byte count for people: ``1.5 GiB``."""
     for unit in ("bytes", "KiB", "MiB", "GiB"):
         if count < 1024:
@@ -70,10 +86,10 @@ class LimitedReader(io.RawIOBase):
     def __init__(self, path: Path, limits: Limits) -> None:
         super().__init__()
         self.path, self.limits, self.consumed = path, limits, 0
-        self._raw: IO[bytes] = open_existing(path)
+        self._raw = open_existing(path)
         compressed = self._raw.read(2) == _GZIP_MAGIC
         self._raw.seek(0)
-        self._stream: IO[bytes] | gzip.GzipFile = gzip.GzipFile(fileobj=self._raw) if compressed else self._raw
+        self._stream: io.BufferedReader | gzip.GzipFile = gzip.GzipFile(fileobj=self._raw) if compressed else self._raw
         self._bar = DelayedBar(f"Reading {path.name}", path.stat().st_size)
 
     def readable(self) -> bool:
@@ -116,7 +132,7 @@ def open_limited(path: Path, limits: Limits, buffer_bytes: int = 2**20) -> io.Bu
     return io.BufferedReader(LimitedReader(path, limits), buffer_bytes)
 
 
-def open_existing(path: Path) -> IO[bytes]:
+def open_existing(path: Path) -> io.BufferedReader:
     """Open a file for reading; a usage error if there is none."""
     try:
         return path.open("rb")
@@ -194,12 +210,12 @@ def atomic_folder(target: Path, *, overwrite: bool = False) -> Iterator[Path]:
 
 
 @contextmanager
-def compressed_by_name(path: Path, name: str) -> Iterator[IO[bytes]]:
+def compressed_by_name(path: Path, name: str) -> Iterator[ByteWriter]:
     """Open ``path`` for writing, gzip-compressed if the final ``name`` ends in ``.gz``; same bytes every time."""
     with path.open("wb") as raw:
         if name.endswith(".gz"):
             with gzip.GzipFile(filename="", fileobj=raw, mode="wb", compresslevel=6, mtime=0) as stream:
-                yield stream  # type: ignore[misc]  # GzipFile is a binary file in all but name
+                yield stream
         else:
             yield raw
 

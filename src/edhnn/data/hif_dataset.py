@@ -76,7 +76,7 @@ def dataset_from_document(
         weights: list[Any] = [None] * count
         numbers = document.nodes.weight.numbers(0, len(document.nodes))
         for node, weight in zip(document.nodes.node.tolist(), numbers, strict=True):
-            weights[node] = weight
+            weights[node] = weights[node] if weight is None else weight
         attributes = {**attributes, "weight": weights}
     edges = len(document.edge_ids)
     return NodeDataset(

@@ -11,19 +11,20 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import IO, Any, Literal, final
+from typing import Any, Literal, final
 
 import msgspec
 import numpy as np
 from msgspec import UNSET, UnsetType
 
-from edhnn.data.files import Limits, open_limited, size_in_words
+from edhnn.data.files import ByteReader, Limits, open_limited, size_in_words
 from edhnn.data.hif import HifDocument, NetworkType, Records, WeightColumn
 from edhnn.data.ids import IdColumn, encode_ids
 from edhnn.errors import DataError, LimitError
 from edhnn.typing import IndexArray, IntArray, JsonObject
 
 _BLOCK_BYTES = 4 * 2**20
+_MAX_KEY_BYTES = 2**20
 _SECTIONS = ("incidences", "nodes", "edges")
 _KEY = re.compile(rb'[ \t\r\n]*("(?:[^"\\]|\\.)*")[ \t\r\n]*:[ \t\r\n]*', re.DOTALL)
 _BLANKS = b" \t\r\n"
@@ -132,7 +133,7 @@ class _Section:
 class _HifParser:
     """Walks the top level of the document; sections are decoded block by block."""
 
-    def __init__(self, stream: IO[bytes], path: Path, limits: Limits) -> None:
+    def __init__(self, stream: ByteReader, path: Path, limits: Limits) -> None:
         self._stream, self._path, self._limits = stream, path, limits
         self._buffer = b""
         self._start = 0  # offset of the buffer in the document
@@ -223,7 +224,7 @@ class _HifParser:
 
     def _key(self) -> str:
         while not (found := _KEY.match(self._buffer)):
-            if self._ended or len(self._buffer) > _BLOCK_BYTES:
+            if self._ended or len(self._buffer) > _MAX_KEY_BYTES:
                 raise self._error("An object key in double quotes, followed by a colon, must stand here.")
             self._refill("a key")
         try:
@@ -235,6 +236,7 @@ class _HifParser:
 
     def _value(self, key: str, kind: Any) -> Any:
         """A value that is held whole: a string or an object."""
+        self._at(b"")  # pass over blanks
         while not (end := _value_end(self._buffer)):
             self._refill(f"'{key}'")
         try:

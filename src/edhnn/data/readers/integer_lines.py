@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import IO, final
+from typing import final
 
 import numpy as np
 import numpy.typing as npt
 
-from edhnn.data.files import Limits, size_in_words
+from edhnn.data.files import ByteReader, Limits, size_in_words
 from edhnn.errors import DataError, LimitError
 from edhnn.typing import IntArray
 
@@ -36,7 +36,7 @@ class IntegerLines:
     """
 
     def __init__(
-        self, stream: IO[bytes], path: Path, limits: Limits, *, commas: bool, comment: bytes | None = None
+        self, stream: ByteReader, path: Path, limits: Limits, *, commas: bool, comment: bytes | None = None
     ) -> None:
         self._stream, self._path, self._limits = stream, path, limits
         self._commas, self._comment = commas, comment

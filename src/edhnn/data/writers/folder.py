@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from edhnn.data.dataset import NodeDataset, features_to_scipy
-from edhnn.data.files import atomic_folder, compressed_by_name
+from edhnn.data.files import ByteWriter, atomic_folder, compressed_by_name
 from edhnn.data.readers.folder import ATTRIBUTES, FEATURES, HYPEREDGES, IDS, LABELS, SOURCE, WEIGHTS
 from edhnn.hypergraph import Hypergraph
 from edhnn.typing import JsonObject
@@ -72,7 +72,7 @@ def source_record(dataset: NodeDataset) -> JsonObject:
 
 
 def write_integer_lines(
-    stream: IO[bytes], hypergraph: Hypergraph, *, offset: int = 0, separator: bytes = b",", block: int = 100_000
+    stream: ByteWriter, hypergraph: Hypergraph, *, offset: int = 0, separator: bytes = b",", block: int = 100_000
 ) -> None:
     """A line of node numbers (plus ``offset``) per hyperedge, in blocks of hyperedges."""
     members, bounds = hypergraph.node_index.cpu().numpy() + offset, hypergraph.edge_ptr.cpu().numpy()
@@ -83,9 +83,9 @@ def write_integer_lines(
         stream.write(b"\n".join(lines) + b"\n")
 
 
-def _write_labels(stream: IO[bytes], y: Tensor) -> None:
+def _write_labels(stream: ByteWriter, y: Tensor) -> None:
     rows = (y if y.dim() == 2 else y[:, None]).tolist()
-    stream.writelines(",".join(str(value) for value in row).encode() + b"\n" for row in rows)
+    stream.write(b"".join(",".join(str(value) for value in row).encode() + b"\n" for row in rows))
 
 
 def _write_features(path: Path, x: Tensor) -> None:

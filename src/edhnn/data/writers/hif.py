@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import msgspec
 
-from edhnn.data.files import atomic_file, compressed_by_name
+from edhnn.data.files import ByteWriter, atomic_file, compressed_by_name
 from edhnn.data.hif import DIRECTIONS, HifDocument, Records
 from edhnn.typing import JsonObject
 
@@ -36,7 +36,7 @@ def write_hif(document: HifDocument, target: Path) -> None:
         stream.write(b"}\n")
 
 
-def _write_section(stream: IO[bytes], name: str, records: Records, document: HifDocument) -> None:
+def _write_section(stream: ByteWriter, name: str, records: Records, document: HifDocument) -> None:
     stream.write(b'"%s":[' % name.encode())
     for start in range(0, len(records), _RECORDS_PER_BLOCK):
         stop = min(start + _RECORDS_PER_BLOCK, len(records))

@@ -57,10 +57,8 @@ def write_hmetis(dataset: NodeDataset, target: Path) -> list[Path]:
         stream.write(header.encode())
         if edge_weight:
             lines = hypergraph.hyperedges()
-            stream.writelines(
-                " ".join(str(number) for number in (weight, *(v + 1 for v in line))).encode() + b"\n"
-                for weight, line in zip(edge_weight, lines, strict=True)
-            )
+            for weight, line in zip(edge_weight, lines, strict=True):
+                stream.write(" ".join(str(number) for number in (weight, *(v + 1 for v in line))).encode() + b"\n")
         else:
             write_integer_lines(stream, hypergraph, offset=1, separator=b" ")
         if node_weight:

@@ -1,0 +1,60 @@
+"""The `edhnn` command: its verbs, its version, and how failures leave it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+import edhnn
+from edhnn.cli.data import app as data_app
+from edhnn.cli.output import say
+from edhnn.errors import EdhnnError
+
+app = typer.Typer(
+    help="Hypergraph diffusion, classical and neural.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.add_typer(data_app, name="data")
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"edhnn {edhnn.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and leave.")
+    ] = False,
+) -> None:
+    """Hypergraph diffusion, classical and neural."""
+    del version
+
+
+def main() -> None:
+    """Run the command. Exit 2 for a request that cannot be meant, 1 for work that failed, 130 for Ctrl-C."""
+    try:
+        app()
+    except EdhnnError as error:
+        say(f"Error: {error}", style="red")
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        say("Interrupted; nothing was left half-written.")
+        sys.exit(130)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except (OSError, MemoryError) as error:
+        say(f"Error: the machine said no: {str(error) or type(error).__name__}.", style="red")
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,194 @@
+"""Options that several commands share, and what they mean together: which dataset the user wants read."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from functools import wraps
+from pathlib import Path
+from typing import Annotated, Literal, final, get_type_hints
+
+import typer
+
+from edhnn.data.catalog import catalog, load_dataset
+from edhnn.data.dataset import NodeDataset, Task
+from edhnn.data.files import Limits
+from edhnn.data.readers import Format, detect_format, read_dataset
+from edhnn.data.readers.tables import TableRequest
+from edhnn.errors import UsageError, unknown_name
+
+_TABLES, _COLUMNS, _CATALOGUE, _LIMITS = "Incidence tables", "Labels and features", "Catalogue", "Limits"
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of text for people.")]
+Source = Annotated[str, typer.Argument(metavar="NAME_OR_FILE", help="A catalogue name, a file or a folder.")]
+FormatOption = Annotated[Format | None, typer.Option("--format", help="The format, where the name does not say it.")]
+Label = Annotated[
+    list[str] | None,
+    typer.Option("--label", help="Label column or attribute; repeat it for several.", rich_help_panel=_COLUMNS),
+]
+Features = Annotated[
+    str | None,
+    typer.Option("--features", help="Feature columns, separated by commas.", rich_help_panel=_COLUMNS),
+]
+TaskOption = Annotated[
+    Task | None, typer.Option("--task", help="What the labels are; inferred if not given.", rich_help_panel=_COLUMNS)
+]
+NodeColumn = Annotated[
+    str | None, typer.Option("--node-column", help="Node column; guessed from its name.", rich_help_panel=_TABLES)
+]
+EdgeColumn = Annotated[
+    str | None,
+    typer.Option("--hyperedge-column", help="Hyperedge column; guessed from its name.", rich_help_panel=_TABLES),
+]
+WeightColumn = Annotated[
+    str | None, typer.Option("--weight-column", help="Weight column, if there is one.", rich_help_panel=_TABLES)
+]
+IdColumn = Annotated[
+    str | None, typer.Option("--id-column", help="Id column of the node table.", rich_help_panel=_TABLES)
+]
+NodeTable = Annotated[
+    Path | None,
+    typer.Option("--nodes", help="Node table; by default NAME.nodes.csv beside the file.", rich_help_panel=_TABLES),
+]
+EdgeTable = Annotated[
+    Path | None,
+    typer.Option("--hyperedges", help="Hyperedge table; by default NAME.hyperedges.csv.", rich_help_panel=_TABLES),
+]
+DataDir = Annotated[
+    Path | None,
+    typer.Option("--data-dir", help="Where published datasets are looked for first.", rich_help_panel=_CATALOGUE),
+]
+Noise = Annotated[
+    float | None,
+    typer.Option("--noise", min=0.0, help="Noise of features drawn from labels [1.0].", rich_help_panel=_CATALOGUE),
+]
+FeatureSeed = Annotated[
+    int | None,
+    typer.Option("--feature-seed", min=0, help="Seed of that draw [0].", rich_help_panel=_CATALOGUE),
+]
+MaxBytes = Annotated[
+    int, typer.Option("--max-bytes", min=1, help="Largest input, decompressed.", rich_help_panel=_LIMITS)
+]
+MaxNodes = Annotated[int, typer.Option("--max-nodes", min=0, help="Most nodes in a file.", rich_help_panel=_LIMITS)]
+
+Kind = Literal["catalogue", "file"]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadOptions:
+    """Everything the shared options said."""
+
+    format: FormatOption = None
+    label: Label = None
+    features: Features = None
+    task: TaskOption = None
+    node_column: NodeColumn = None
+    edge_column: EdgeColumn = None
+    weight_column: WeightColumn = None
+    id_column: IdColumn = None
+    nodes: NodeTable = None
+    hyperedges: EdgeTable = None
+    data_dir: DataDir = None
+    noise: Noise = None
+    feature_seed: FeatureSeed = None
+    max_bytes: MaxBytes = Limits().max_bytes
+    max_nodes: MaxNodes = Limits().max_nodes
+
+    @property
+    def limits(self) -> Limits:
+        """The size limits."""
+        return Limits(max_bytes=self.max_bytes, max_nodes=self.max_nodes)
+
+    def read(self, source: str, *, keep_missing: bool = False) -> NodeDataset:
+        """Read what the user named: a catalogue name, or else a file or folder."""
+        if kind_of(source) == "catalogue":
+            return self._from_catalogue(source)
+        unused = {"--data-dir": self.data_dir, "--noise": self.noise, "--feature-seed": self.feature_seed}
+        _refuse(unused, f"the file '{source}'; they are for catalogue names")
+        return read_dataset(
+            Path(source),
+            format=self.format,
+            label=self.label or None,
+            features=None if self.features is None else [name.strip() for name in self.features.split(",")],
+            task=self.task,
+            keep_missing=keep_missing,
+            table=self._table(),
+            limits=self.limits,
+        )
+
+    def is_plain_hif(self, source: str) -> bool:
+        """Whether the source is a HIF file and nothing was said about labels or features."""
+        if kind_of(source) == "catalogue" or self.label or self.features or self.task:
+            return False
+        return (self.format or detect_format(Path(source))) == "hif"
+
+    def _from_catalogue(self, name: str) -> NodeDataset:
+        unused = {"--label": self.label, "--features": self.features, "--task": self.task, "--format": self.format}
+        _refuse({**unused, "column and table options": self._table()}, f"the catalogue dataset '{name}'")
+        if catalog()[name].features == "stored":
+            _refuse(
+                {"--noise": self.noise, "--feature-seed": self.feature_seed}, f"'{name}', which has features of its own"
+            )
+        return load_dataset(
+            name,
+            data_dir=self.data_dir,
+            noise=1.0 if self.noise is None else self.noise,
+            feature_seed=self.feature_seed or 0,
+            limits=self.limits,
+        )
+
+    def _table(self) -> TableRequest | None:
+        request = TableRequest(
+            node=self.node_column,
+            edge=self.edge_column,
+            weight=self.weight_column,
+            nodes=self.nodes,
+            hyperedges=self.hyperedges,
+            id=self.id_column,
+        )
+        return None if request == TableRequest() else request
+
+
+def with_read_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the shared options: it takes them as one argument ``options``, the user sees each of them."""
+    hints = get_type_hints(ReadOptions, include_extras=True)
+    shared = [
+        inspect.Parameter(
+            field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=hints[field.name]
+        )
+        for field in fields(ReadOptions)
+    ]
+
+    @wraps(command)
+    def run(**given: object) -> None:
+        options = {parameter.name: given.pop(parameter.name) for parameter in shared}
+        command(**given, options=ReadOptions(**options))  # type: ignore[arg-type]  # typer has checked each
+
+    own_hints = get_type_hints(command, include_extras=True)
+    own = [
+        parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=own_hints[name])
+        for name, parameter in inspect.signature(command).parameters.items()
+        if name != "options"
+    ]
+    run.__signature__ = inspect.Signature([*own, *shared])  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in (*own, *shared)}
+    return run
+
+
+def kind_of(source: str) -> Kind:
+    """Whether a word names a catalogue dataset or a file; a path that exists is a file."""
+    if Path(source).exists():
+        return "file"
+    if source in catalog():
+        return "catalogue"
+    if "/" in source or "\\" in source or "." in source:
+        raise UsageError(f"There is no file or folder '{source}'.")
+    raise unknown_name("name, where there is no such file,", source, catalog())
+
+
+def _refuse(options: Mapping[str, object], where: str) -> None:
+    given = [name for name, value in options.items() if value]
+    if given:
+        raise UsageError(f"{', '.join(given)} cannot be used with {where}.")

@@ -1,0 +1,202 @@
+"""PyTorch Geometric: `Data` (and `HyperGraphData`) to and from a `NodeDataset`.
+
+PyG's convention: ``hyperedge_index`` is ``[2, I]``, row 0 the nodes and row 1 the hyperedges; ``hyperedge_weight`` and
+``hyperedge_attr`` have a row per hyperedge. `HyperGraphData` calls the index ``edge_index`` and infers both counts from
+the largest index, so it loses trailing isolated nodes and empty hyperedges, and fails without incidences. `to_pyg`
+therefore returns a `Data` with ``hyperedge_index`` and explicit ``num_nodes`` and ``num_hyperedges``.
+
+A `Data` of ours is one hypergraph for one training run. Do not batch several: PyG then shifts both rows of an index by
+the number of nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from edhnn.data.dataset import Attributes, NodeDataset
+from edhnn.data.ids import Ids
+from edhnn.data.interop.from_records import checked_ids, provenance
+from edhnn.data.interop.lazy import import_library, wrong_type
+from edhnn.data.interop.pyg_parts import as_float, counts, features_from, index_from, labels_from
+from edhnn.data.interop.records import MARK, mark_of, read_mark
+from edhnn.errors import DataError
+from edhnn.hypergraph import Hypergraph
+from edhnn.typing import JsonObject
+
+_EDGE = "hyperedge_"
+_NODE_ID, _EDGE_ID, _INCIDENCE_WEIGHT = "node_id", "hyperedge_id", "incidence_weight"
+_OURS = ("x", "y", "num_nodes", "num_hyperedges", "num_edges", "name", _NODE_ID, _INCIDENCE_WEIGHT, MARK)
+
+
+def from_pyg(data: Any) -> NodeDataset:
+    """A dataset from a PyG data object.
+
+    ``x`` are features and ``y`` labels: integers are classes, a matrix of 0 and 1 is multi-label, other numbers are
+    real values. ``hyperedge_weight`` is the weight; every other ``hyperedge_...`` is a hyperedge attribute without that
+    prefix, so ``hyperedge_attr`` becomes ``attr``. Masks and everything else with an entry per node are node
+    attributes; the rest is kept in ``provenance.details``. Where the index is ``edge_index``, the same goes for
+    ``edge_...``.
+
+    Args:
+        data: A `torch_geometric.data.Data` or `HyperGraphData`. Counts are ``num_nodes`` and ``num_hyperedges`` (or
+            ``num_edges``) if stored, else the rows of features and weights, else one more than the largest index.
+
+    Returns:
+        The dataset.
+
+    Raises:
+        UsageError: if ``data`` is not a `Data`.
+        DataError: if there is no index, a length does not fit, or there is a graph beside the hypergraph.
+
+    Example:
+        >>> import torch
+        >>> from torch_geometric.data import Data
+        >>> from edhnn.data.interop import from_pyg
+        >>> data = Data(hyperedge_index=torch.tensor([[0, 1, 1], [0, 0, 1]]), num_nodes=3, y=torch.tensor([0, 1, 1]))
+        >>> from_pyg(data)
+        NodeDataset('torch_geometric', nodes=3, hyperedges=2, features=0, classes=2)
+    """
+    library = import_library("torch_geometric.data", "from_pyg")
+    if not isinstance(data, library.Data):
+        raise wrong_type("from_pyg", "a torch_geometric.data.Data", data)
+    found: dict[str, Any] = {key: value for key, value in data.to_dict().items() if value is not None}
+    index, prefix, notes = index_from(found, type(data).__name__)
+    num_nodes, num_edges = counts(found, index, prefix)
+    mark = read_mark(found.pop(MARK, None), "torch_geometric")
+    weight = found.pop(f"{prefix}weight", None)
+    hypergraph = Hypergraph.from_incidence(
+        index,
+        num_nodes=num_nodes,
+        num_edges=num_edges,
+        edge_weight=None if weight is None else as_float(weight),
+        incidence_weight=as_float(found.pop(_INCIDENCE_WEIGHT)) if _INCIDENCE_WEIGHT in found else None,
+    )
+    x, labels = features_from(found.pop("x", None)), labels_from(found.pop("y", None), num_nodes, mark)
+    name = found.pop("name", None)
+    node_ids = _ids("node", found.pop(_NODE_ID, None), num_nodes)
+    edge_ids = _ids("hyperedge", found.pop(_EDGE_ID, None), num_edges)
+    nodes, edges, rest = _sort(found, prefix, num_nodes, num_edges)
+    named = mark is not None and x is not None and mark.num_features == x.shape[1]
+    return NodeDataset(
+        name=name if isinstance(name, str) else "torch_geometric",
+        hypergraph=hypergraph,
+        x=x,
+        y=None if labels is None else labels.y,
+        task=None if labels is None else labels.task,
+        class_names=None if labels is None else labels.class_names,
+        feature_names=mark.feature_names if mark is not None and named else None,
+        node_ids=node_ids,
+        edge_ids=edge_ids,
+        node_attributes=nodes,
+        edge_attributes=edges,
+        provenance=provenance("torch_geometric", hypergraph, notes, {"attributes": rest} if rest else {}, mark),
+    )
+
+
+def to_pyg(dataset: NodeDataset) -> Any:
+    """A PyG data object from a dataset, with nothing left out.
+
+    Beside the convention above: ids that are not simply the numbers are ``node_id`` and ``hyperedge_id``, the weights
+    of memberships ``incidence_weight`` (in the order of ``hyperedge_index``), attributes of numbers are tensors and
+    others lists, and ``edhnn`` is a dictionary with class names, feature names and provenance.
+
+    Args:
+        dataset: The dataset.
+
+    Returns:
+        A `torch_geometric.data.Data`, its tensors shared with the dataset where possible, on the dataset's device.
+
+    Raises:
+        DataError: if an attribute has a name that means something else here.
+
+    Example:
+        >>> from edhnn import Hypergraph, NodeDataset
+        >>> from edhnn.data.interop import to_pyg
+        >>> hypergraph = Hypergraph.from_hyperedges([[0, 1], []], num_nodes=3)
+        >>> to_pyg(NodeDataset(name="pair", hypergraph=hypergraph)).hyperedge_index.tolist()
+        [[0, 1], [0, 0]]
+    """
+    library = import_library("torch_geometric.data", "to_pyg")
+    hypergraph = dataset.hypergraph
+    known = {
+        "x": dataset.x,
+        "y": dataset.y,
+        f"{_EDGE}weight": hypergraph.edge_weight,
+        _INCIDENCE_WEIGHT: hypergraph.incidence_weight,
+        _NODE_ID: None if dataset.node_ids.are_numbers else _tensor_or_list(dataset.node_ids.to_list()),
+        _EDGE_ID: None if dataset.edge_ids.are_numbers else _tensor_or_list(dataset.edge_ids.to_list()),
+    }
+    entries: dict[str, Any] = {
+        f"{_EDGE}index": torch.stack([hypergraph.node_index, hypergraph.edge_index]),
+        "num_nodes": hypergraph.num_nodes,
+        "num_hyperedges": hypergraph.num_edges,
+        "name": dataset.name,
+        MARK: mark_of(dataset),
+        **{key: value for key, value in known.items() if value is not None},
+    }
+    for name, column in dataset.node_attributes.items():
+        if name in _OURS or name.startswith((_EDGE, "edge_", "_")):
+            raise _taken("node", name)
+        entries[name] = _tensor_or_list(column)
+    for name, column in dataset.edge_attributes.items():
+        if name in ("index", "weight", "id"):
+            raise _taken("hyperedge", name)
+        entries[f"{_EDGE}{name}"] = _tensor_or_list(column)
+    moved = {k: v.to(hypergraph.device) if isinstance(v, Tensor) else v for k, v in entries.items()}
+    return library.Data.from_dict(moved)
+
+
+def _ids(kind: str, found: Any, count: int) -> Ids:
+    if found is None:
+        return Ids(range(count))
+    names = found.tolist() if isinstance(found, Tensor | np.ndarray) else found
+    if not isinstance(names, list) or len(names) != count:
+        raise DataError(f"'{kind}_id' must be a list or vector of {count} ids, one per {kind}.")
+    return checked_ids(kind, names, "Make the ids integers or text.")
+
+
+def _sort(
+    found: Mapping[str, Any], prefix: str, num_nodes: int, num_edges: int
+) -> tuple[Attributes, Attributes, JsonObject]:
+    """What is left of a data object: node attributes, hyperedge attributes, and what belongs to neither."""
+    nodes: dict[str, list[Any]] = {}
+    edges: dict[str, list[Any]] = {}
+    rest: JsonObject = {}
+    for key, value in found.items():
+        plain = value.tolist() if isinstance(value, Tensor | np.ndarray) else value
+        if key.startswith(prefix):
+            if not isinstance(plain, list) or len(plain) != num_edges:
+                shape = len(plain) if isinstance(plain, list) else type(plain).__name__
+                raise DataError(f"'{key}' must have an entry per hyperedge, {num_edges}. Got {shape}.")
+            edges[key.removeprefix(prefix)] = plain
+        elif isinstance(plain, list) and len(plain) == num_nodes:
+            nodes[key] = plain
+        else:
+            rest[key] = plain
+    return nodes, edges, rest
+
+
+def _tensor_or_list(column: Sequence[Any]) -> Tensor | list[Any]:
+    """A tensor if that changes no value, else the list itself."""
+    values = list(column)
+    kinds = {type(value) for value in values}
+    if len(kinds) != 1 or kinds > {bool, int, float, list}:
+        return values
+    try:
+        array = np.array(values)
+    except (ValueError, OverflowError):  # lists of several lengths, integers beyond 64 bits
+        return values
+    same = array.dtype.kind in "bif" and (array.dtype.kind == "f" or array.tolist() == values)
+    return torch.from_numpy(array) if same else values
+
+
+def _taken(kind: str, name: str) -> DataError:
+    return DataError(
+        f"No {kind} attribute may be called '{name}' in a PyG data object: it would be read as something else.",
+        remedy="Rename the attribute first.",
+    )
