@@ -56,7 +56,6 @@ class Hypergraph:
         num_edges: Number of hyperedges, empty ones included.
         edge_weight: A non-negative weight per hyperedge; ``None`` means 1 for all.
         incidence_weight: A non-negative weight per incidence, in the order of the pairs given.
-        merged_memberships: Duplicates merged before this call (by a reader); those found here are added.
 
     Raises:
         DataError: if an index lies outside its count, lengths differ, or a weight is negative or not finite.
@@ -76,7 +75,7 @@ class Hypergraph:
     num_edges: int
     edge_weight: Float[Tensor, " E"] | None = None
     incidence_weight: Float[Tensor, " I"] | None = None
-    merged_memberships: int = 0
+    merged_memberships: int = field(init=False)
     edge_ptr: Int[Tensor, " E_plus_1"] = field(init=False, repr=False)
     node_ptr: Int[Tensor, " N_plus_1"] = field(init=False, repr=False)
     node_order: Int[Tensor, " I"] = field(init=False, repr=False)
@@ -92,7 +91,7 @@ class Hypergraph:
         incidence_weight = _check_weight("incidence_weight", self.incidence_weight, len(node))
 
         node, edge_ptr, weight = _sort_and_merge(node, edge, incidence_weight, self.num_nodes, self.num_edges)
-        merged = self.merged_memberships + self.node_index.shape[0] - len(node)
+        merged = self.node_index.shape[0] - len(node)
         by_node = sp.csr_array(
             (np.arange(len(node), dtype=np.int32 if len(node) < 2**31 else np.int64), node, edge_ptr),
             shape=(self.num_edges, self.num_nodes),

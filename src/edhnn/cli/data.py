@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from edhnn.cli.doctor_report import print_report
@@ -20,7 +21,6 @@ from edhnn.data.doctor import examine
 from edhnn.data.download import fetch
 from edhnn.data.facts import facts
 from edhnn.data.forecast import forecast
-from edhnn.data.picture import draw
 from edhnn.data.readers import Format, format_by_name
 from edhnn.data.readers.hif import read_hif
 from edhnn.data.readers.legacy_pickle import read_legacy_pickle
@@ -53,7 +53,7 @@ def list_datasets(*, data_dir: DataDir = None, as_json: Json = False) -> None:
     if as_json:
         print_json(rows)
         return
-    table = Table(title="Datasets", title_justify="left", title_style="bold")
+    table = Table(box=SIMPLE_HEAD)
     for heading in ("name", "nodes", "hyperedges", "memberships", "here", "what"):
         table.add_column(heading, justify="right" if heading in ("nodes", "hyperedges", "memberships") else "left")
     for row in rows:
@@ -106,6 +106,8 @@ def doctor(
     size = replace(ModelSize(), hidden=hidden, num_iterations=iterations, epochs=epochs, splits=splits)
     cost = forecast(dataset, size)
     if picture is not None:
+        from edhnn.data.picture import draw  # matplotlib takes half a second to import
+
         draw(dataset, picture)
     if as_json:
         drawn = None if picture is None else str(picture)

@@ -185,7 +185,7 @@ def kind_of(source: str) -> Kind:
         return "catalogue"
     if "/" in source or "\\" in source or "." in source:
         raise UsageError(f"There is no file or folder '{source}'.")
-    raise unknown_name("name, where there is no such file,", source, catalog())
+    raise UsageError(f"There is no file or folder '{source}'. {unknown_name('dataset', source, catalog())}")
 
 
 def _refuse(options: Mapping[str, object], where: str) -> None:

@@ -8,6 +8,7 @@ Integers and strings never meet: ``1`` and ``"1"`` are two ids.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any, overload
 
@@ -142,22 +143,33 @@ def integers_if_all_canonical(columns: Sequence[IdColumn]) -> None:
     Text files carry no types. ``7`` becomes the integer 7; one ``007``, ``+7``, ``7.0`` or ``n7`` anywhere keeps all of
     the columns text. The plain spelling is the shortest one, so it is enough to compare the total lengths.
     """
-    converted: list[list[pa.Array]] = []
-    for column in columns:
-        converted.append([])
-        for chunk in column.chunks:
-            try:
-                numbers = pc.cast(chunk, pa.int64())
-            except pa.ArrowInvalid:
-                return
-            if pc.sum(pc.binary_length(chunk)).as_py() != _spelled_length(numbers.to_numpy()):
-                return
-            converted[-1].append(numbers)
-    for column, chunks in zip(columns, converted, strict=True):
-        column.chunks = list(chunks)
+    if any(_canonical_integers(column.chunks[0]) is None for column in columns if column.chunks):
+        return  # the first lines tell already
+    with ThreadPoolExecutor() as pool:
+        converted = [list(pool.map(_canonical_integers, column.chunks)) for column in columns]
+    if all(chunk is not None for chunks in converted for chunk in chunks):
+        for column, chunks in zip(columns, converted, strict=True):
+            column.chunks = [chunk for chunk in chunks if chunk is not None]
 
 
-def _spelled_length(numbers: IntArray) -> int:
+def _canonical_integers(texts: pa.Array) -> pa.Array | None:
+    """Texts as integers, or ``None`` if one is not the plain spelling of an integer."""
+    try:
+        numbers = pc.cast(texts, pa.int64())
+    except pa.ArrowInvalid:
+        return None
+    return numbers if pc.sum(pc.binary_length(texts)).as_py() == _spelled_length(_view(numbers)) else None
+
+
+def _view(chunk: pa.Array) -> npt.NDArray[np.signedinteger[Any]]:
+    """The integers of an Arrow array without nulls, in place; ``to_numpy`` would import pandas where it is there."""
+    view: npt.NDArray[np.signedinteger[Any]] = np.frombuffer(
+        chunk.buffers()[1] or b"", dtype=np.int32 if chunk.type == pa.int32() else np.int64
+    )
+    return view[chunk.offset : chunk.offset + len(chunk)]
+
+
+def _spelled_length(numbers: npt.NDArray[np.signedinteger[Any]]) -> int:
     """Characters needed to write the numbers in plain decimal."""
     size = np.abs(numbers)
     top = int(size.max(initial=0))
@@ -168,7 +180,7 @@ def _spelled_length(numbers: IntArray) -> int:
 def _arrow_integers(numbers: IntArray) -> pa.Array:
     """An Arrow array in Arrow's own memory, with 32 bits where they suffice: columns of millions are held a while."""
     view = pa.Array.from_buffers(pa.int64(), len(numbers), [None, pa.py_buffer(numbers)])
-    narrow = abs(numbers).max(initial=0) < 2**31
+    narrow = numbers.min(initial=0) >= -(2**31) and numbers.max(initial=0) < 2**31
     return pc.cast(view, pa.int32() if narrow else pa.int64())
 
 
@@ -178,7 +190,7 @@ def _joined(column: IdColumn) -> IntArray:
     while column.chunks:
         chunk = column.chunks.pop(0)
         assert isinstance(chunk, pa.Array)
-        joined[place : place + len(chunk)] = chunk.to_numpy()
+        joined[place : place + len(chunk)] = _view(chunk)
         place += len(chunk)
         del chunk
     pa.default_memory_pool().release_unused()
@@ -187,7 +199,7 @@ def _joined(column: IdColumn) -> IntArray:
 
 def _encode_integers(listing: IntArray, mentions: IntArray) -> tuple[Ids, IndexArray, IndexArray]:
     """Integers through a table over their range where that is small, through their sorted values where not."""
-    listed = pc.unique(pa.array(listing)).to_numpy() if len(listing) else listing
+    listed = _first_mentions(listing)
     ends = [array for array in (listing, mentions) if len(array)]
     low, high = min(int(array.min()) for array in ends), max(int(array.max()) for array in ends)
     width = high - low + 1
@@ -208,6 +220,11 @@ def _encode_integers(listing: IntArray, mentions: IntArray) -> tuple[Ids, IndexA
     ids[rank[found]] = found + low
     plain = low == 0 and bool((ids == np.arange(len(ids))).all())
     return Ids(range(len(ids)) if plain else ids), rank[listing], rank[mentions]
+
+
+def _first_mentions(numbers: IntArray) -> IntArray:
+    values, first = np.unique(numbers, return_index=True)
+    return numbers[np.sort(first)] if len(values) < len(numbers) else numbers
 
 
 def _ranks(listed: IntArray, present: npt.NDArray[np.bool_]) -> IndexArray:

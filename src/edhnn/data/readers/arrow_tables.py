@@ -87,9 +87,17 @@ def read_columns(
         return _read_text(path, header, limits, columns, text_columns, threads=True)
     except pa.ArrowInvalid:
         pass
+    ragged: list[pa.csv.InvalidRow] = []
     try:  # once more on one thread: only so does Arrow know the line
-        return _read_text(path, header, limits, columns, text_columns, threads=False)
+        return _read_text(path, header, limits, columns, text_columns, threads=False, ragged=ragged)
     except pa.ArrowInvalid as error:
+        if ragged:
+            raise DataError(
+                f"Every line must have {ragged[0].expected_columns} fields, as the first has. "
+                f"Got {ragged[0].actual_columns}: '{ragged[0].text[:60]}'.",
+                path=path,
+                where=f"line {ragged[0].number}",
+            ) from error
         raise DataError(f"The table must be well-formed. {_first_sentence(error)}.", path=path) from error
 
 
@@ -106,16 +114,18 @@ def place_of_row(path: Path, row: int, limits: Limits) -> str:
 
 
 def _read_text(
-    path: Path, header: Header, limits: Limits, columns: list[str], text_columns: list[str], *, threads: bool
+    path: Path,
+    header: Header,
+    limits: Limits,
+    columns: list[str],
+    text_columns: list[str],
+    *,
+    threads: bool,
+    ragged: list[pa.csv.InvalidRow] | None = None,
 ) -> pa.Table:
     def refuse(row: pa.csv.InvalidRow) -> str:
-        if row.number is not None:
-            raise DataError(
-                f"Every line must have {row.expected_columns} fields, as the first has. "
-                f"Got {row.actual_columns}: '{row.text[:60]}'.",
-                path=path,
-                where=f"line {row.number}",
-            )
+        if ragged is not None:
+            ragged.append(row)
         return "error"
 
     with LimitedReader(path, limits) as stream:

@@ -144,7 +144,7 @@ def _hypergraph(value: Any, nodes: int, size: int) -> tuple[Hypergraph, Ids | No
     if not isinstance(value, Inert) or value.maker != "dict":
         raise DataError(f"The hypergraph must be a dictionary from hyperedge to its nodes. Got {_kind(value)}.")
     pairs = [*_initial_pairs(value), *value.items]
-    keys = [as_scalar(key) for key, _ in pairs]
+    keys = _keys(pairs)
     flat: list[int] = []
     sizes = np.zeros(len(pairs), dtype=np.int64)
     for place, (_, found) in enumerate(pairs):
@@ -199,27 +199,38 @@ def _members(value: Any, room: int) -> list[int]:
 def _integers(values: list[Any] | tuple[Any, ...], what: str) -> list[int]:
     if all(type(value) is int for value in values):
         return list(values)
-    found = [as_scalar(value) for value in values]
-    numbers = [number for number in found if isinstance(number, int) and -(2**63) <= number < 2**63]
-    if len(numbers) != len(found):
-        place = next(place for place, number in enumerate(found) if not isinstance(number, int) or abs(number) >= 2**63)
-        raise DataError(f"Every {what} must be an integer. Got {_kind(values[place])} at place {place}.")
+    numbers: list[int] = []
+    for place, value in enumerate(values):
+        number = as_scalar(value)
+        if not isinstance(number, int) or not -(2**63) <= number < 2**63:
+            raise DataError(f"Every {what} must be an integer. Got {_kind(value)} at place {place}.")
+        numbers.append(number)
     return numbers
 
 
-def _edge_ids(keys: list[str | int | float | None]) -> Ids | None:
-    names: list[NodeOrEdgeId] = [key for key in keys if isinstance(key, str | int)]
+def _keys(pairs: list[tuple[Any, Any]]) -> list[NodeOrEdgeId | None]:
+    """The keys of a dictionary that are text or integers, each of them once; ``None`` in the place of others."""
+    keys: list[NodeOrEdgeId | None] = []
+    seen: set[NodeOrEdgeId] = set()
+    for place, (found, _) in enumerate(pairs):
+        key = as_scalar(found)
+        keys.append(None if isinstance(key, float) else key)
+        if isinstance(key, str | int):
+            if key in seen:
+                where = _hyperedge(keys, place)
+                raise DataError("Every hyperedge must be there once. It is there twice.", where=where)
+            seen.add(key)
+    return keys
+
+
+def _edge_ids(keys: list[NodeOrEdgeId | None]) -> Ids | None:
+    names: list[NodeOrEdgeId] = [key for key in keys if key is not None]
     if len(names) != len(keys):
         return None
-    seen: set[NodeOrEdgeId] = set()
-    for place, name in enumerate(names):
-        if name in seen:
-            raise DataError("Every hyperedge must be there once. It is there twice.", where=_hyperedge(keys, place))
-        seen.add(name)
     return Ids(range(len(names)) if names == list(range(len(names))) else names)
 
 
-def _hyperedge(keys: list[str | int | float | None], place: int) -> str:
+def _hyperedge(keys: list[NodeOrEdgeId | None], place: int) -> str:
     """A hyperedge as an error may name it: never long, never with control characters."""
     key = keys[place]
     return f"hyperedge number {place}" if key is None else f"hyperedge {ascii(key)[:60]}"

@@ -1,0 +1,20 @@
+"""docs/paper.md says where the paper's parts live; each object must exist and carry its label."""
+
+import importlib
+import re
+from functools import reduce
+from pathlib import Path
+
+import pytest
+
+ROWS = re.findall(r"^\| ([^|]+?) \| [^|]+ \| `([\w.]+):([\w.]+)` \|$", (Path(__file__).parents[2] / "docs/paper.md").read_text(), re.M)
+
+
+def test_the_map_has_rows():
+    assert len(ROWS) >= 6
+
+
+@pytest.mark.parametrize(("label", "module", "name"), ROWS)
+def test_each_row_names_an_object_that_carries_its_label(label, module, name):
+    found = reduce(getattr, name.split("."), importlib.import_module(module))
+    assert label in re.sub(r"\s+", " ", found.__doc__ or "")
