@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-ROWS = re.findall(r"^\| ([^|]+?) \| [^|]+ \| `([\w.]+):([\w.]+)` \|$", (Path(__file__).parents[2] / "docs/paper.md").read_text(), re.M)
+ROWS = re.findall(
+    r"^\| ([^|]+?) \| [^|]+ \| `([\w.]+):([\w.]+)` \|$", (Path(__file__).parents[2] / "docs/paper.md").read_text(), re.M
+)
 
 
 def test_the_map_has_rows():

@@ -22,10 +22,11 @@ app = typer.Typer(
 app.add_typer(data_app, name="data")
 
 
-def _show_version(wanted: bool) -> None:
+def _show_version(wanted: bool) -> bool:
     if wanted:
         typer.echo(f"edhnn {edhnn.__version__}")
         raise typer.Exit
+    return wanted
 
 
 @app.callback()

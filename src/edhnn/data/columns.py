@@ -7,10 +7,12 @@ feature stays an attribute.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, final
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import torch
 from torch import Tensor
@@ -91,9 +93,10 @@ def numbers_in(column: Column) -> FloatArray | None:
             pa.types.is_integer(column.type) or pa.types.is_floating(column.type) or pa.types.is_boolean(column.type)
         ):
             return None
-        return np.asarray(column.cast(pa.float64()).to_numpy(), dtype=np.float64)
+        return np.asarray(column.cast(pa.float64(), safe=False).to_numpy(), dtype=np.float64)
     if all(value is None or (isinstance(value, int | float) and not isinstance(value, bool)) for value in column):
-        return np.array([np.nan if value is None else value for value in column], dtype=np.float64)
+        with suppress(OverflowError):  # an integer beyond all floats stays an attribute
+            return np.array([np.nan if value is None else value for value in column], dtype=np.float64)
     return None
 
 
@@ -106,7 +109,7 @@ def _label_names(columns: Mapping[str, Column], request: ColumnRequest, notes: l
     if request.label is not None:
         _need(columns, request.label, "label")
         return request.label
-    lower = {name.lower(): name for name in columns if name not in (request.features or ())}
+    lower = {name.lower(): name for name in reversed(columns) if name not in (request.features or ())}
     guess = next((lower[name] for name in LABEL_GUESSES if name in lower), None)
     if guess is None:
         return ()
@@ -115,16 +118,16 @@ def _label_names(columns: Mapping[str, Column], request: ColumnRequest, notes: l
 
 
 def _labels(columns: Mapping[str, Column], names: tuple[str, ...], request: ColumnRequest) -> Labels:
-    if len(names) == 1:
+    if len(names) == 1 and request.task != "multilabel":
         values = as_list(columns[names[0]])
-        if request.task != "multilabel" and not any(isinstance(value, list | dict) for value in values):
+        if not any(isinstance(value, list | dict) for value in values):
             return labels_from_values([int(v) if isinstance(v, bool) else v for v in values], request.task)
         raise DataError(f"The label '{names[0]}' must hold one text or number per node.")
     numbers = []
     for name in names:
         column = numbers_in(columns[name])
         if column is None:
-            raise DataError(f"With several labels each must be a column of numbers. '{name}' is not.")
+            raise DataError(f"Of several labels each must be a column of numbers. '{name}' is not.")
         numbers.append(column.tolist())
     return labels_from_columns(numbers, names, request.task)
 
@@ -143,19 +146,21 @@ def _feature_names(
     return guess
 
 
-def _feature(name: str, column: Column, request: ColumnRequest, place: Callable[[int], str]) -> FloatArray:
+def _feature(name: str, column: Column, request: ColumnRequest, place: Callable[[int], str]) -> npt.NDArray[np.float32]:
     numbers = numbers_in(column)
     if numbers is None:
         raise DataError(f"The feature column '{name}' must hold numbers only.")
-    missing = np.flatnonzero(~np.isfinite(numbers))
-    if len(missing) and not request.keep_missing:
+    with np.errstate(over="ignore"):  # beyond 32 bits: infinite, and refused below
+        narrow = numbers.astype(np.float32)
+    wrong = np.flatnonzero(np.isinf(narrow) if request.keep_missing else ~np.isfinite(narrow))
+    if len(wrong):
         raise DataError(
-            f"Every value of the feature '{name}' must be a finite number. "
-            f"Got {'nothing' if np.isnan(numbers[missing[0]]) else numbers[missing[0]]}; {len(missing)} such in all.",
-            where=place(int(missing[0])),
+            f"Every value of the feature '{name}' must be a finite number (of 32 bits). "
+            f"Got {'nothing' if np.isnan(numbers[wrong[0]]) else numbers[wrong[0]]}; {len(wrong)} such in all.",
+            where=place(int(wrong[0])),
             remedy="Fill the gap or leave the column out with --features.",
         )
-    return numbers
+    return narrow
 
 
 def _need(columns: Mapping[str, Column], names: Iterable[str], option: str) -> None:

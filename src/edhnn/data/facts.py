@@ -11,7 +11,7 @@ from edhnn.statistics import Statistics, describe
 from edhnn.typing import BoolArray, JsonObject
 
 MAX_CLIQUE_PAIRS = 200_000_000
-"""Where homophily that expands cliques is left out: about ten seconds of a 2020s core."""
+"""Where homophily that expands cliques is left out: about fifteen seconds of one core."""
 
 
 def facts(dataset: NodeDataset, *, max_clique_pairs: int | None = MAX_CLIQUE_PAIRS) -> JsonObject:

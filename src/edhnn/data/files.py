@@ -140,8 +140,8 @@ def open_existing(path: Path) -> io.BufferedReader:
         raise UsageError(f"There is no file '{path}'.") from error
     except IsADirectoryError as error:
         raise UsageError(f"'{path}' must be a file. It is a folder.") from error
-    except PermissionError as error:
-        raise UsageError(f"'{path}' cannot be read: permission denied.") from error
+    except OSError as error:
+        raise UsageError(f"'{path}' cannot be read: {(error.strerror or str(error)).lower()}.") from error
 
 
 class DelayedBar:
@@ -175,8 +175,11 @@ class DelayedBar:
 def atomic_file(target: Path) -> Iterator[Path]:
     """A temporary path beside ``target`` that becomes it if the block succeeds, and vanishes if not."""
     _need_parent(target)
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
-    os.close(handle)
+    if target.is_dir():
+        raise UsageError(f"'{target}' must be a file. It is a folder.")
+    with _writing(target):
+        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
+        os.close(handle)
     temporary = Path(name)
     try:
         yield temporary
@@ -194,7 +197,8 @@ def atomic_folder(target: Path, *, overwrite: bool = False) -> Iterator[Path]:
         raise UsageError(f"'{target}' must be a folder. It is a file.")
     if target.exists() and any(target.iterdir()) and not overwrite:
         raise UsageError(f"'{target}' exists already. Choose another name, or replace it with --force.")
-    temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
+    with _writing(target):
+        temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
     try:
         yield temporary
         temporary.chmod(0o777 & ~_umask())
@@ -223,6 +227,14 @@ def compressed_by_name(path: Path, name: str) -> Iterator[ByteWriter]:
 def _need_parent(target: Path) -> None:
     if not target.parent.is_dir():
         raise UsageError(f"The folder '{target.parent}' must exist before '{target.name}' is written into it.")
+
+
+@contextmanager
+def _writing(target: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise UsageError(f"'{target}' cannot be written: {(error.strerror or str(error)).lower()}.") from error
 
 
 def _umask() -> int:

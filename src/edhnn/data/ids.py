@@ -130,10 +130,9 @@ def encode_ids(listing: IdColumn, mentions: IdColumn) -> tuple[Ids, IndexArray, 
         return _encode_integers(_joined(listing), _joined(mentions))
     if not chunks:
         return Ids(range(0)), np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
-    if len(kinds) == 1 and None not in kinds:
-        ids, numbers = _encode_strings(pa.chunked_array(chunks))
-    else:
-        ids, numbers = _encode_python(chunks)
+    if len(kinds) > 1 or None in kinds:
+        return _encode_python(listing, mentions)
+    ids, numbers = _encode_strings(pa.chunked_array(chunks))
     return ids, numbers[: listing.length], numbers[listing.length :]
 
 
@@ -141,7 +140,8 @@ def integers_if_all_canonical(columns: Sequence[IdColumn]) -> None:
     """Turn text columns into integers where every entry is an integer in its plain spelling.
 
     Text files carry no types. ``7`` becomes the integer 7; one ``007``, ``+7``, ``7.0`` or ``n7`` anywhere keeps all of
-    the columns text. The plain spelling is the shortest one, so it is enough to compare the total lengths.
+    the columns text. The plain spelling is the shortest decimal one, so it is enough to compare the total lengths;
+    Arrow takes ``0x1f`` for a number too, which can be shorter still and is looked for where numbers are that large.
     """
     if any(_canonical_integers(column.chunks[0]) is None for column in columns if column.chunks):
         return  # the first lines tell already
@@ -158,7 +158,13 @@ def _canonical_integers(texts: pa.Array) -> pa.Array | None:
         numbers = pc.cast(texts, pa.int64())
     except pa.ArrowInvalid:
         return None
-    return numbers if pc.sum(pc.binary_length(texts)).as_py() == _spelled_length(_view(numbers)) else None
+    view = _view(numbers)
+    if pc.sum(pc.binary_length(texts)).as_py() != _spelled_length(view):
+        return None
+    could_be_hexadecimal = int(_sizes(view).max(initial=0)) >= 10**9
+    if could_be_hexadecimal and pc.any(pc.match_substring(texts, "x", ignore_case=True)).as_py():
+        return None
+    return numbers
 
 
 def _view(chunk: pa.Array) -> npt.NDArray[np.signedinteger[Any]]:
@@ -171,10 +177,15 @@ def _view(chunk: pa.Array) -> npt.NDArray[np.signedinteger[Any]]:
 
 def _spelled_length(numbers: npt.NDArray[np.signedinteger[Any]]) -> int:
     """Characters needed to write the numbers in plain decimal."""
-    size = np.abs(numbers)
+    size = _sizes(numbers)
     top = int(size.max(initial=0))
     longer = sum(int(np.count_nonzero(size >= 10**digits)) for digits in range(1, len(str(top))))
     return len(numbers) + longer + int(np.count_nonzero(numbers < 0))
+
+
+def _sizes(numbers: npt.NDArray[np.signedinteger[Any]]) -> npt.NDArray[np.uint64]:
+    """Absolute values; unsigned, as that of the smallest 64-bit integer is no 64-bit integer."""
+    return np.abs(numbers.astype(np.int64, copy=False)).view(np.uint64)
 
 
 def _arrow_integers(numbers: IntArray) -> pa.Array:
@@ -244,11 +255,18 @@ def _encode_strings(column: pa.ChunkedArray) -> tuple[Ids, IndexArray]:
     return Ids(names.to_pylist()), np.concatenate(numbers)
 
 
-def _encode_python(chunks: Sequence[pa.Array | list[NodeOrEdgeId]]) -> tuple[Ids, IndexArray]:
-    positions: dict[NodeOrEdgeId, int] = {}
-    numbers = [
-        positions.setdefault(name, len(positions))
-        for chunk in chunks
-        for name in (chunk.to_pylist() if isinstance(chunk, pa.Array) else chunk)
-    ]
-    return Ids(list(positions)), np.array(numbers, dtype=np.int64)
+def _encode_python(listing: IdColumn, mentions: IdColumn) -> tuple[Ids, IndexArray, IndexArray]:
+    """Mixtures, and integers beyond 64 bits."""
+    listed, mentioned = (
+        [name for chunk in column.chunks for name in (chunk.to_pylist() if isinstance(chunk, pa.Array) else chunk)]
+        for column in (listing, mentions)
+    )
+    positions: dict[NodeOrEdgeId, int] = {name: place for place, name in enumerate(dict.fromkeys(listed))}
+    others = [name for name in dict.fromkeys(mentioned) if name not in positions]
+    if all(isinstance(name, int) for name in (*positions, *others)):
+        others.sort()
+    positions |= {name: place for place, name in enumerate(others, len(positions))}
+    in_listing, in_mentions = (
+        np.array([positions[name] for name in names], dtype=np.int64) for names in (listed, mentioned)
+    )
+    return Ids(list(positions)), in_listing, in_mentions

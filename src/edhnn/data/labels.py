@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -48,8 +49,8 @@ def labels_from_values(values: Sequence[RawLabel], task: Task | None = None) -> 
     if task == "regression" or (task is None and real):
         if str in kinds:
             raise DataError(f"Labels for regression must be numbers. Got '{known[0]}'.")
-        numbers = [math.nan if _missing(value) else float(value) for value in values]  # type: ignore[arg-type]
-        return Labels(torch.tensor(numbers, dtype=torch.float32), "regression", None)
+        numbers = [math.nan if _missing(value) else _real(value) for value in values]
+        return Labels(_real_targets(numbers), "regression", None)
     if real:
         raise DataError(
             "Class labels must be text or whole numbers. Got real values.", remedy="Ask for the task 'regression'."
@@ -62,13 +63,36 @@ def labels_from_values(values: Sequence[RawLabel], task: Task | None = None) -> 
 
 def labels_from_columns(columns: Sequence[Sequence[float]], names: Sequence[str], task: Task | None = None) -> Labels:
     """Several numeric label columns: 0/1 columns are labels that may hold together, others are real targets."""
-    y = torch.tensor(np.array(columns, dtype=np.float32).T)
+    y = _real_targets(np.array(columns, dtype=np.float64).T)
     binary = bool(((y == 0) | (y == 1) | y.isnan()).all())
+    if task == "classification":
+        raise DataError(f"Class labels must stand in one column. Got {', '.join(names)}.")
     if task == "multilabel" and not binary:
         raise DataError(f"Multi-label columns must hold 0 and 1 only. Got other values in {', '.join(names)}.")
     if task == "multilabel" or (task is None and binary):
         return Labels(y, "multilabel", tuple(names))
     return Labels(y, "regression", None)
+
+
+def _real_targets(numbers: npt.ArrayLike) -> Tensor:
+    """Real values in 32 bits, NaN where unknown; infinite ones, and those too large for 32 bits, are refused."""
+    exact = np.asarray(numbers, dtype=np.float64)
+    y = torch.from_numpy(exact).to(torch.float32)
+    infinite = y.isinf()
+    if infinite.any():
+        raise DataError(
+            f"Labels that are real values must be finite numbers of at most {torch.finfo(torch.float32).max:.2g}. "
+            f"Got {exact[infinite.numpy()][0]}."
+        )
+    return y
+
+
+def _real(value: RawLabel) -> float:
+    assert not isinstance(value, str) and value is not None
+    try:
+        return float(value)
+    except OverflowError:
+        return math.copysign(math.inf, value)
 
 
 def _missing(value: RawLabel) -> bool:

@@ -15,7 +15,6 @@ from pathlib import Path
 import numpy as np
 import torch
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
@@ -24,6 +23,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter
 from edhnn.data.dataset import NodeDataset
 from edhnn.data.facts import class_counts, labelled
 from edhnn.data.files import atomic_file
+from edhnn.data.finding import counted
 from edhnn.hypergraph import Hypergraph
 from edhnn.statistics import class_mixing, component_sizes
 from edhnn.typing import FloatArray, IntArray
@@ -55,7 +55,6 @@ def picture(dataset: NodeDataset) -> Figure:
         layout=ConstrainedLayoutEngine(w_pad=0.15, h_pad=0.15, hspace=0.05, wspace=0.04),
         facecolor="white",
     )
-    FigureCanvasAgg(figure)
     hypergraph = dataset.hypergraph
     figure.suptitle(_title(dataset), fontsize=13, fontweight="bold", parse_math=False)
     panels: list[Axes] = list(figure.subplots(2, 2).flat)
@@ -83,8 +82,9 @@ def picture(dataset: NodeDataset) -> Figure:
 
 def _title(dataset: NodeDataset) -> str:
     graph = dataset.hypergraph
-    counts = f"{graph.num_nodes:,} nodes, {graph.num_edges:,} hyperedges, {graph.num_incidences:,} memberships"
-    return f"{_short(dataset.name, 60)}: {counts}"
+    nodes, edges = counted(graph.num_nodes, "node", "nodes"), counted(graph.num_edges, "hyperedge", "hyperedges")
+    memberships = counted(graph.num_incidences, "membership", "memberships")
+    return f"{_short(dataset.name, 60)}: {nodes}, {edges}, {memberships}"
 
 
 def _draw_counts(panel: Axes, values: IntArray, title: str, x_label: str, y_label: str, colour: str) -> None:
@@ -95,7 +95,7 @@ def _draw_counts(panel: Axes, values: IntArray, title: str, x_label: str, y_labe
     summary = f"mean {values.mean():.2f}, largest {values.max():,}"
     if values.max() <= WIDE:
         edges = np.arange(values.max() + 2) - 0.5
-        panel.xaxis.set_major_locator(MaxNLocator(nbins=10, integer=True))
+        panel.xaxis.set_major_locator(MaxNLocator(nbins=10, integer=True, steps=[1, 2, 5, 10]))
     elif values.max() <= LONG_TAIL * np.median(values):
         edges = np.arange(0, values.max() + 2, -(-values.max() // WIDE)) - 0.5
         edges = np.append(edges, 2 * edges[-1] - edges[-2])
@@ -125,6 +125,7 @@ def _draw_classes(panel: Axes, dataset: NodeDataset, counts: list[int]) -> None:
     if len(counts) <= NUMBERED_CLASSES:
         for place, count in enumerate(counts):
             panel.text(place, count, f"{count:,}", ha="center", va="bottom", fontsize=8)
+    panel.yaxis.set_major_locator(MaxNLocator(nbins=8, integer=True, steps=[1, 2, 5, 10]))
     panel.yaxis.set_major_formatter(FuncFormatter(_plain_number))
 
 
@@ -170,7 +171,7 @@ def _draw_components(panel: Axes, hypergraph: Hypergraph) -> None:
     rank = np.arange(1, len(sizes) + 1)
     if len(sizes) <= WIDE:
         panel.bar(rank, sizes, width=0.85, color=PURPLE)
-        panel.xaxis.set_major_locator(MaxNLocator(nbins=10, integer=True))
+        panel.xaxis.set_major_locator(MaxNLocator(nbins=10, integer=True, steps=[1, 2, 5, 10]))
         panel.set_xlim(0.4, max(len(sizes), 4) + 0.6)
     else:
         panel.step(rank, sizes, where="mid", color=PURPLE, lw=1.6)
@@ -193,7 +194,9 @@ def _draw_company(panel: Axes, hypergraph: Hypergraph) -> None:
     x, y = degree[there].numpy(), (total[there] / degree[there]).numpy()
     bins = (_growing_bins(x), np.geomspace(y.min() / 1.05, y.max() * 1.05, 32))
     density, _, _ = np.histogram2d(x, y, bins)
-    image = panel.pcolormesh(*bins, np.where(density > 0, density, np.nan).T, cmap="YlGnBu", norm=LogNorm(0.5))
+    image = panel.pcolormesh(
+        *bins, np.where(density > 0, density, np.nan).T, cmap="YlGnBu", norm=LogNorm(0.5, max(density.max(), 10))
+    )
     panel.figure.colorbar(image, ax=panel, fraction=0.046, pad=0.02, label="nodes", format=FuncFormatter(_plain_number))
     panel.set_xscale("log")
     panel.set_yscale("log")
@@ -212,6 +215,8 @@ def _logarithmic_if_wide(panel: Axes, heights: IntArray) -> None:
     if heights.max() > 100 * heights.min():
         panel.set_yscale("log")
         panel.set_ylim(bottom=0.7)
+    else:
+        panel.yaxis.set_major_locator(MaxNLocator(nbins=8, integer=True, steps=[1, 2, 5, 10]))
     panel.yaxis.set_major_formatter(FuncFormatter(_plain_number))
 
 

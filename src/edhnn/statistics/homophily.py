@@ -42,14 +42,14 @@ class Homophily:
 
 def homophilies(hypergraph: Hypergraph, labels: Int[Tensor, " N"], *, expand: bool = True) -> Homophily:
     """All four homophilies from one pass over the clique expansion, or only the weighted one from none."""
-    weighted = clique_homophily_weighted(hypergraph, labels)
-    same, total = _distinct_co_members(hypergraph, labels) if expand else (None, None)
-    if same is None or total is None:
-        return Homophily(clique_homophily_weighted=_none_if_nan(weighted))
+    weighted = _none_if_nan(clique_homophily_weighted(hypergraph, labels))
+    if not expand:
+        return Homophily(clique_homophily_weighted=weighted)
+    same, total = _distinct_co_members(hypergraph, labels)
     return Homophily(
         clique_homophily=_none_if_nan(_mean_fraction(same + 1, total + 1)),
         clique_homophily_without_self=_none_if_nan(_mean_fraction(same, total)),
-        clique_homophily_weighted=_none_if_nan(weighted),
+        clique_homophily_weighted=weighted,
         clique_edge_homophily=_none_if_nan(_fraction(same, total)),
     )
 

@@ -28,7 +28,11 @@ def detect_format(path: Path) -> Format:
     Raises:
         UsageError: if there is nothing at ``path``, or it is of no known format.
     """
-    if path.is_dir():
+    try:
+        folder, exists = path.is_dir(), path.exists()
+    except OSError as error:
+        raise UsageError(f"'{path}' cannot be read: {(error.strerror or str(error)).lower()}.") from error
+    if folder:
         if (path / HYPEREDGES).is_file():
             return "folder"
         if find_cornell(path) is not None:
@@ -36,7 +40,7 @@ def detect_format(path: Path) -> Format:
         raise UsageError(
             f"The folder '{path}' must hold {HYPEREDGES} (a dataset folder) or hyperedges-NAME.txt (Cornell text)."
         )
-    if not path.exists():
+    if not exists:
         raise UsageError(f"There is no file or folder '{path}'.")
     return format_by_name(path)
 

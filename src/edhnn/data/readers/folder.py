@@ -11,9 +11,8 @@ attributes.json.gz   {"nodes": {name: [...]}, "hyperedges": {name: [...]}}
 
 from __future__ import annotations
 
-import json
+import warnings
 import zipfile
-import zlib
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -27,7 +26,7 @@ from edhnn.data.dataset import Attributes, NodeDataset, Provenance, Task, sparse
 from edhnn.data.files import Limits, open_existing, open_limited, size_in_words
 from edhnn.data.ids import Ids
 from edhnn.data.readers.integer_lines import IntegerLines
-from edhnn.errors import DataError, LimitError
+from edhnn.errors import DataError, EdhnnError, LimitError
 from edhnn.hypergraph import Hypergraph
 from edhnn.typing import JsonObject
 
@@ -84,24 +83,27 @@ def read_folder(path: Path, limits: Limits) -> NodeDataset:
     edge_weight, incidence_weight = _read_weights(path / WEIGHTS, limits)
     ids = _decode(path / IDS, _read(path / IDS, limits) or b"{}", _IdFile)
     attributes = _decode(path / ATTRIBUTES, _read(path / ATTRIBUTES, limits) or b"{}", _AttributeFile)
-    details: JsonObject = json.loads(source_text) if source_text is not None else {}
-    names = source.class_names or source.label_names
-    return NodeDataset(
-        name=source.name or path.resolve().name,
-        hypergraph=Hypergraph(
-            torch.from_numpy(members), torch.from_numpy(edge), num_nodes, len(sizes), edge_weight, incidence_weight
-        ),
-        x=x,
-        y=y,
-        task=task,
-        class_names=tuple(names) if names and task in ("classification", "multilabel") else None,
-        feature_names=tuple(source.feature_names) if source.feature_names else None,
-        node_ids=_ids(ids.nodes, num_nodes),
-        edge_ids=_ids(ids.hyperedges, len(sizes)),
-        node_attributes=_columns(attributes.nodes),
-        edge_attributes=_columns(attributes.hyperedges),
-        provenance=Provenance(str(path), "folder", details={"source": details}),
-    )
+    details: JsonObject = _decode(path / SOURCE, source_text, dict) if source_text is not None else {}
+    names = source.class_names if source.class_names is not None else source.label_names
+    try:
+        return NodeDataset(
+            name=source.name or path.resolve().name,
+            hypergraph=Hypergraph(
+                torch.from_numpy(members), torch.from_numpy(edge), num_nodes, len(sizes), edge_weight, incidence_weight
+            ),
+            x=x,
+            y=y,
+            task=task,
+            class_names=tuple(names) if names is not None and task in ("classification", "multilabel") else None,
+            feature_names=None if source.feature_names is None else tuple(source.feature_names),
+            node_ids=_ids(path / IDS, "nodes", ids.nodes, num_nodes),
+            edge_ids=_ids(path / IDS, "hyperedges", ids.hyperedges, len(sizes)),
+            node_attributes=_columns(attributes.nodes),
+            edge_attributes=_columns(attributes.hyperedges),
+            provenance=Provenance(str(path), "folder", details={"source": details}),
+        )
+    except DataError as error:
+        raise DataError(error.problem, path=error.path or path, where=error.where, remedy=error.remedy) from error
 
 
 def load_npz(path: Path, limits: Limits) -> dict[str, Any]:
@@ -116,9 +118,9 @@ def load_npz(path: Path, limits: Limits) -> dict[str, Any]:
                     remedy="If you trust the file, raise the limit with --max-bytes.",
                 )
             return {name.removesuffix(".npy"): _load_array(archive, name) for name in archive.namelist()}
-    except (zipfile.BadZipFile, zlib.error, ValueError, EOFError, KeyError, NotImplementedError, RuntimeError) as error:
-        if isinstance(error, DataError):
-            raise
+    except EdhnnError:
+        raise
+    except Exception as error:  # zip, zlib, lzma and numpy's header parser have no common class for broken bytes
         raise DataError(
             f"The file must be an .npz archive of plain arrays. Reading it said: {error}.", path=path
         ) from error
@@ -129,9 +131,11 @@ def _load_array(archive: zipfile.ZipFile, name: str) -> Any:
     with archive.open(name) as stream:
         version = np.lib.format.read_magic(stream)
         read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        shape, _, dtype = read_header(stream)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # a header written by Python 2, or by no numpy at all
+            shape, _, dtype = read_header(stream)
         claimed = int(np.prod([int(part) for part in shape], dtype=object)) * dtype.itemsize
-        if dtype.hasobject or claimed > archive.getinfo(name).file_size:
+        if dtype.kind not in "biufSU" or not dtype.itemsize or not 0 <= claimed <= archive.getinfo(name).file_size:
             raise ValueError(f"array '{name}' claims {claimed} bytes of {dtype}")
     with archive.open(name) as stream:
         return np.lib.format.read_array(stream, allow_pickle=False)
@@ -141,25 +145,41 @@ def _read_features(path: Path, limits: Limits) -> Tensor | None:
     if not path.exists():
         return None
     arrays = load_npz(path, limits)
-    if "x" in arrays:
-        return torch.from_numpy(np.ascontiguousarray(arrays["x"], dtype=np.float32))
     try:
-        matrix = sp.csr_array(
-            (arrays["data"], arrays["indices"], arrays["indptr"]), shape=tuple(int(n) for n in arrays["shape"])
-        )
+        if "x" in arrays:
+            return torch.from_numpy(np.ascontiguousarray(_numbers(arrays["x"], np.float32)))
+        if arrays.get("format", np.array(b"csr")).item() not in (b"csr", "csr"):
+            raise ValueError(f"the matrix is stored as {arrays['format'].item()}")
+        indices, indptr = (_whole_numbers(arrays[part]) for part in ("indices", "indptr"))
+        shape = tuple(_whole_numbers(arrays["shape"]).tolist())
+        matrix = sp.csr_array((_numbers(arrays["data"], np.float32), indices, indptr), shape=shape)
         matrix.check_format(full_check=True)
         return sparse_features(matrix)
-    except (KeyError, ValueError, TypeError, IndexError, OverflowError, RuntimeError) as error:
+    except (KeyError, ValueError, TypeError, IndexError, ArithmeticError, RuntimeError) as error:
         raise DataError(
             f"Features must be a scipy CSR matrix or an array named 'x'. Reading them said: {error}.", path=path
         ) from error
+
+
+def _numbers(array: Any, kind: type[np.floating[Any]]) -> Any:
+    """The array as floating point; not made from text, nor infinite where it was not."""
+    if array.dtype.kind not in "biuf":
+        raise ValueError(f"numbers are needed, not {array.dtype}")
+    with np.errstate(over="raise"):
+        return array.astype(kind, copy=False)
+
+
+def _whole_numbers(array: Any) -> Any:
+    if array.dtype.kind not in "iu" or array.ndim != 1:
+        raise ValueError(f"a vector of whole numbers is needed, not {array.dtype} of shape {array.shape}")
+    return array.astype(np.int64, copy=False)
 
 
 def _read_labels(path: Path, task: Task | None, limits: Limits) -> tuple[Tensor | None, Task | None]:
     if not path.exists():
         return None, None
     with open_limited(path, limits) as stream:
-        lines = stream.read().decode("utf-8", "replace").split()
+        lines = stream.read().decode("utf-8", "replace").splitlines()
     width = lines[0].count(",") + 1 if lines else 1
     for place, line in enumerate(lines):
         if line.count(",") + 1 != width:
@@ -170,12 +190,24 @@ def _read_labels(path: Path, task: Task | None, limits: Limits) -> tuple[Tensor 
             )
     whole = task == "classification" or (task is None and width == 1 and not any("." in line for line in lines))
     try:
-        numbers = np.array(",".join(lines).split(",") if lines else [], dtype=np.int64 if whole else np.float32)
-    except (ValueError, OverflowError) as error:
-        kind = "whole numbers, -1 for unknown" if whole else "numbers"
-        raise DataError(f"Labels must be {kind}. Reading them said: {error}.", path=path) from error
+        numbers = _parse_labels(lines, whole=whole)
+    except (ValueError, ArithmeticError):
+        for place, line in enumerate(lines):
+            try:
+                _parse_labels([line], whole=whole)
+            except (ValueError, ArithmeticError) as error:
+                kind = "whole numbers, -1 for unknown" if whole else "numbers"
+                raise DataError(
+                    f"Labels must be {kind}. Got '{line[:60]}'.", path=path, where=f"line {place + 1}"
+                ) from error
+        raise
     y = torch.from_numpy(numbers if width == 1 and task != "multilabel" else numbers.reshape(-1, width))
     return y, "classification" if whole else task or ("regression" if width == 1 else "multilabel")
+
+
+def _parse_labels(lines: list[str], *, whole: bool) -> Any:
+    numbers = np.array(",".join(lines).split(",") if lines else [], dtype=np.int64 if whole else np.float64)
+    return numbers if whole else _numbers(numbers, np.float32)
 
 
 def _read_weights(path: Path, limits: Limits) -> tuple[Tensor | None, Tensor | None]:
@@ -183,7 +215,10 @@ def _read_weights(path: Path, limits: Limits) -> tuple[Tensor | None, Tensor | N
         return None, None
     arrays = load_npz(path, limits)
     found = [arrays.get(name) for name in ("edge_weight", "incidence_weight")]
-    edge, incidence = (None if array is None else torch.from_numpy(np.asarray(array, np.float64)) for array in found)
+    try:
+        edge, incidence = (None if array is None else torch.from_numpy(_numbers(array, np.float64)) for array in found)
+    except ValueError as error:
+        raise DataError(f"Weights must be vectors of numbers. Reading them said: {error}.", path=path) from error
     return edge, incidence
 
 
@@ -191,7 +226,7 @@ def _agree_on_nodes(path: Path, least: int, x: Tensor | None, y: Tensor | None, 
     counts = {
         LABELS: None if y is None else len(y),
         FEATURES: None if x is None else x.shape[0],
-        SOURCE: stored if isinstance(stored, int) else None,
+        SOURCE: stored if isinstance(stored, int) and not isinstance(stored, bool) else None,
     }
     found = {name: count for name, count in counts.items() if count is not None}
     if len(set(found.values())) > 1:
@@ -222,8 +257,14 @@ def _decode(path: Path, text: bytes, kind: type[_T]) -> _T:
         raise DataError(f"The JSON must have its documented form. Reading it said: {error}.", path=path) from error
 
 
-def _ids(listed: list[int | str] | None, count: int) -> Ids:
-    return Ids(range(count)) if listed is None else Ids(listed)
+def _ids(path: Path, kind: str, listed: list[int | str] | None, count: int) -> Ids:
+    if listed is None:
+        return Ids(range(count))
+    first: dict[int | str, int] = {}
+    for place, name in enumerate(listed):
+        if first.setdefault(name, place) != place:
+            raise DataError(f"Each id must stand once. Got {name!r} again.", path=path, where=f"{kind}[{place}]")
+    return Ids(listed)
 
 
 def _columns(columns: dict[str, list[Any]]) -> Attributes:

@@ -1,0 +1,233 @@
+"""`edhnn data` through the real command: what it prints, where, and how it leaves."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from edhnn import catalog
+from edhnn.cli.main import main
+
+COMMAND = Path(sys.executable).with_name("edhnn")
+
+
+def edhnn(*arguments, folder=None, data=None):
+    """Run the command as a user would, with a cache of its own and no datasets unless given."""
+    environment = {key: value for key, value in os.environ.items() if key != "EDHNN_DATA"}
+    environment |= {"XDG_CACHE_HOME": str(folder or "."), "COLUMNS": "120"}
+    if data is not None:
+        environment["EDHNN_DATA"] = str(data)
+    return subprocess.run(
+        [COMMAND, *map(str, arguments)], cwd=folder, env=environment, capture_output=True, text=True, timeout=300
+    )
+
+
+def succeed(*arguments, **options):
+    done = edhnn(*arguments, **options)
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+@pytest.fixture
+def here(monkeypatch, capsys):
+    """Run the command's own entry point in this process, which is quicker; returns exit code, output and errors."""
+
+    def run(*arguments, folder, data=None):
+        monkeypatch.chdir(folder)
+        monkeypatch.setenv("XDG_CACHE_HOME", str(folder))
+        monkeypatch.setenv("EDHNN_DATA", str(data)) if data else monkeypatch.delenv("EDHNN_DATA", raising=False)
+        monkeypatch.setattr(sys, "argv", ["edhnn", *map(str, arguments)])
+        with pytest.raises(SystemExit) as left:
+            main()
+        return int(left.value.code or 0), *capsys.readouterr()
+
+    return run
+
+
+@pytest.fixture
+def refuse(here):
+    def run(code, *arguments, folder):
+        left, output, errors = here(*arguments, folder=folder)
+        assert left == code, (output, errors)
+        assert output == ""
+        return errors
+
+    return run
+
+
+@pytest.fixture
+def baskets(tmp_path):
+    (tmp_path / "baskets.csv").write_text("item,basket,weight\nmilk,1,2\nbread,1,1\nmilk,2,1\nbread,2,1\nmilk,1,2\n")
+    (tmp_path / "baskets.nodes.csv").write_text("id,kind,price\nmilk,drink,1.5\nbread,food,2\nsalt,food,0.5\n")
+    return tmp_path
+
+
+INFO_FIELDS = {
+    "name", "num_nodes", "num_hyperedges", "num_hyperedges_without_singletons", "num_incidences", "num_features",
+    "num_classes", "mean_degree", "mean_hyperedge_size", "clique_homophily", "isolated_nodes", "singleton_hyperedges",
+    "repeated_hyperedges", "merged_memberships",
+}  # fmt: skip
+
+
+def test_info_of_a_table_with_everything_guessed_and_said(baskets):
+    found = json.loads(succeed("data", "info", "baskets.csv", "--json", folder=baskets).stdout)
+    assert set(found) >= INFO_FIELDS
+    assert (found["num_nodes"], found["num_hyperedges"], found["num_incidences"]) == (3, 2, 4)
+    assert (found["isolated_nodes"], found["repeated_hyperedges"], found["merged_memberships"]) == (1, 1, 1)
+    assert (found["num_classes"], found["num_features"]) == (2, 1)
+    notes = found["provenance"]["notes"]
+    assert "node column guessed: 'item'" in notes
+    assert "hyperedge column guessed: 'basket'" in notes
+    assert "label column guessed: 'kind'" in notes
+
+
+def test_info_for_people_puts_notes_on_standard_error(baskets):
+    done = succeed("data", "info", "baskets.csv", folder=baskets)
+    assert "num_hyperedges" in done.stdout
+    assert "note: node column guessed" in done.stderr
+
+
+def test_every_published_dataset_has_the_papers_statistics(real_data, tmp_path, here):
+    listed = json.loads(here("data", "list", "--json", folder=tmp_path, data=real_data)[1])
+    published = [row["name"] for row in listed if row["origin"] == "published"]
+    assert len(published) == 9
+    for name in published:
+        found = json.loads(here("data", "info", name, "--json", folder=tmp_path, data=real_data)[1])
+        paper = catalog()[name].paper
+        assert found["num_nodes"] == paper.nodes
+        assert found["num_hyperedges_without_singletons"] == paper.hyperedges
+        assert found["num_features"] == paper.features
+        assert found["num_classes"] == paper.classes
+        degree = 1.043 if name == "citeseer" else paper.mean_degree  # the table's 1.044 does not follow from its data
+        assert found["mean_degree"] == pytest.approx(degree, abs=5.01e-4)
+        assert found["mean_hyperedge_size"] == pytest.approx(paper.mean_hyperedge_size, abs=1.1e-3)
+        assert found["clique_homophily"] == pytest.approx(paper.clique_homophily, abs=5.01e-4)
+
+
+def test_list_shows_what_is_embedded_and_what_must_be_fetched(tmp_path):
+    rows = {row["name"]: row for row in json.loads(succeed("data", "list", "--json", folder=tmp_path).stdout)}
+    assert len(rows) == 17
+    assert rows["csbm-4"]["available"]
+    assert rows["digits"]["available"]
+    assert not rows["cora"]["available"]
+    assert "csbm-7" in succeed("data", "list", folder=tmp_path).stdout
+
+
+def test_doctor_reports_findings_forecast_and_picture(baskets):
+    done = succeed("data", "doctor", "baskets.csv", "--json", "--picture", "p.png", "--hidden", "8", folder=baskets)
+    found = json.loads(done.stdout)
+    codes = {finding["code"] for finding in found["findings"]}
+    assert {"isolated-nodes", "repeated-hyperedges"} <= codes
+    assert found["forecast"]["parameters"] > 0
+    assert (baskets / "p.png").read_bytes().startswith(b"\x89PNG")
+    assert "Findings" in succeed("data", "doctor", "baskets.csv", folder=baskets).stdout
+
+
+def test_doctor_strict_leaves_with_1_on_an_error(baskets):
+    (baskets / "baskets.nodes.csv").write_text("id,kind,price\nmilk,drink,\nbread,food,2\nsalt,food,0.5\n")
+    assert edhnn("data", "doctor", "baskets.csv", "--strict", folder=baskets).returncode == 1
+    assert edhnn("data", "doctor", "baskets.csv", folder=baskets).returncode == 0
+
+
+def test_convert_there_and_back(baskets):
+    succeed("data", "convert", "baskets.csv", "b.hif.json.gz", folder=baskets)
+    succeed("data", "convert", "b.hif.json.gz", "again.csv", folder=baskets)
+    before = json.loads(succeed("data", "info", "baskets.csv", "--json", folder=baskets).stdout)
+    after = json.loads(succeed("data", "info", "again.csv", "--json", folder=baskets).stdout)
+    changed = {key for key in before if before[key] != after[key]}
+    assert changed == {"name", "merged_memberships", "provenance"}
+
+
+def test_convert_says_what_it_leaves_behind(baskets):
+    done = succeed("data", "convert", "baskets.csv", "b.hgr", "--json", folder=baskets)
+    assert set(json.loads(done.stdout)["left_behind"]) >= {"the features", "the labels", "the incidence weights"}
+
+
+def test_hif_to_hif_loses_nothing(tmp_path):
+    document = {
+        "network-type": "directed",
+        "metadata": {"a": [1, {"b": None}]},
+        "incidences": [
+            {"edge": 1, "node": "1", "direction": "head", "weight": -2, "attrs": {"x": 1}},
+            {"edge": "1", "node": 1},
+            {"edge": "1", "node": 1},
+        ],
+        "nodes": [{"node": "lonely", "weight": 1.5}],
+        "edges": [{"edge": "empty", "attrs": {}}],
+    }
+    (tmp_path / "a.hif.json").write_text(json.dumps(document))
+    succeed("data", "convert", "a.hif.json", "b.hif.json", folder=tmp_path)
+    assert json.loads((tmp_path / "b.hif.json").read_text()) == document
+
+
+def test_nothing_is_overwritten_unless_forced(baskets, refuse):
+    succeed("data", "convert", "baskets.csv", "out.hif.json", folder=baskets)
+    assert "exists already" in refuse(2, "data", "convert", "baskets.csv", "out.hif.json", folder=baskets)
+    succeed("data", "convert", "baskets.csv", "out.hif.json", "--force", folder=baskets)
+    assert "exists already" in refuse(2, "data", "convert", "csbm-1", "baskets.csv", folder=baskets)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("info", "cara"), "Did you mean 'cora'?"),
+        (("info", "no/such.csv"), "There is no file or folder 'no/such.csv'"),
+        (("info", "cora"), "edhnn data fetch cora"),
+        (("info", "baskets.csv", "--node-column", "itm"), "Did you mean 'item'?"),
+        (("info", "baskets.csv", "--label", "knd"), "Did you mean 'kind'?"),
+        (("info", "baskets.csv", "--noise", "2"), "--noise cannot be used"),
+        (("info", "csbm-1", "--label", "x"), "--label cannot be used"),
+        (("info", "digits", "--noise", "2.0"), "features of its own"),
+        (("info", "notes.txt"), "format of 'notes.txt' is not known"),
+        (("info", "graph.pickle"), "pickles can run code"),
+        (("convert", "baskets.csv", "no/where.hif.json"), "folder 'no' must exist"),
+        (("fetch", "cara"), "Did you mean 'cora'?"),
+        (("info", "baskets.csv", "--max-bytes", "0"), "--max-bytes"),
+        (("info",), "NAME_OR_FILE"),
+        (("inf",), "inf"),
+    ],
+)
+def test_requests_that_cannot_be_meant_leave_with_2(baskets, refuse, arguments, message):
+    (baskets / "notes.txt").write_text("x")
+    (baskets / "graph.pickle").write_bytes(b"x")
+    assert message in " ".join(refuse(2, "data", *arguments, folder=baskets).split())
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.csv", "node,hyperedge\n1,2\n1\n", "a.csv, line 3: Every line must have 2 fields"),
+        ("a.csv", "node,hyperedge\n1,2\n,2\n", "a.csv, line 3: Every row must have an id"),
+        ("a.csv", "node,hyperedge,weight\n1,2,-1\n", "a.csv, line 2: Every weight must be finite and 0 or more"),
+        ("a.csv", "1,2\n3,4\n", "first line must name the columns"),
+        ("a.csv", "", "first line must name the columns"),
+        ("a.hif.json", '{"incidences": [{"edge": 1, "node": 1.5}]}', "a.hif.json, incidences[0].node"),
+        ("a.hif.json", '{"incidences": [', "a.hif.json, byte"),
+        ("a.hgr", "2 2\n1 2\n", "a.hgr: The header promises"),
+        ("hyperedges-a.txt", "1,2\n1,x\n", "hyperedges-a.txt, line 2"),
+        ("hyperedges-a.txt", "0,1\n", "must start at 1. Got 0"),
+    ],
+)
+def test_broken_files_leave_with_1_and_name_the_place(tmp_path, refuse, name, content, message):
+    (tmp_path / name).write_text(content)
+    assert message in " ".join(refuse(1, "data", "info", name, folder=tmp_path).split())
+    assert refuse(1, "data", "convert", name, "out.hif.json", folder=tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [name]
+
+
+def test_a_broken_file_leaves_the_real_command_without_a_traceback(tmp_path):
+    (tmp_path / "a.csv").write_text("node,hyperedge\n1,2\n1\n")
+    done = edhnn("data", "info", "a.csv", folder=tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("Error: a.csv, line 3:")
+    assert "Traceback" not in done.stderr
+
+
+def test_version_and_help():
+    assert succeed("--version").stdout.startswith("edhnn 0.")
+    for arguments in ((), ("data",)):
+        assert edhnn(*arguments).returncode == 2  # no verb given: help, and it was not meant
+    assert "doctor" in succeed("data", "--help").stdout
