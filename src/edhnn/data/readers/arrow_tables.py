@@ -6,7 +6,7 @@ import csv
 import io
 from itertools import islice
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import pyarrow as pa
 import pyarrow.csv
@@ -20,11 +20,41 @@ _BLOCK_BYTES = 4 * 2**20
 
 
 class Header(NamedTuple):
-    """The columns of a table, and the character between them (text tables only)."""
+    """The columns of a table and, for text tables, how it is written.
+
+    Attributes:
+        columns: The names of the columns.
+        delimiter: The character between fields.
+        note: Says that the delimiter was guessed.
+        quoted: Whether a quote stands in the first block, so that line ends may stand inside fields.
+        alone: Whether the file ends with its first line, before a line end.
+    """
 
     columns: list[str]
     delimiter: str
     note: str | None = None
+    quoted: bool = False
+    alone: bool = False
+
+
+class _WatchedReader(LimitedReader):
+    """Says whether a quote went by, and never cuts between CR and LF: Arrow would take the LF for a line end."""
+
+    def __init__(self, path: Path, limits: Limits) -> None:
+        super().__init__(path, limits)
+        self.quoted, self._held = False, b""
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill the buffer; a CR at its end waits for the next one."""
+        held, self._held = self._held, b""
+        buffer[: len(held)] = held
+        count = len(held) + super().readinto(memoryview(buffer)[len(held) :])
+        text = bytes(memoryview(buffer)[:count])
+        self.quoted = self.quoted or b'"' in text
+        if count > 1 and text.endswith(b"\r"):
+            self._held = b"\r"
+            count -= 1
+        return count
 
 
 def table_kind(path: Path) -> TableKind | None:
@@ -37,8 +67,11 @@ def table_kind(path: Path) -> TableKind | None:
 def read_header(path: Path, kind: TableKind, limits: Limits) -> Header:
     """The column names of a table; for text tables its first line."""
     if kind == "parquet":
-        return Header(list(_parquet(path).schema_arrow.names), "")
+        columns = _parquet_columns(path)
+        _need_different(columns, path)
+        return Header(columns, "")
     with open_limited(path, limits) as stream:
+        quoted = b'"' in stream.peek()
         line = stream.readline(2**20)
     text = line.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace").rstrip("\r\n")
     if not text.strip():
@@ -52,9 +85,7 @@ def read_header(path: Path, kind: TableKind, limits: Limits) -> Header:
         columns = next(csv.reader([text], delimiter=delimiter, strict=True))
     except csv.Error as error:
         raise DataError(f"The first line must name the columns: {error}.", path=path, where="line 1") from error
-    if len(set(columns)) < len(columns):
-        twice = next(name for name in columns if columns.count(name) > 1)
-        raise DataError(f"Column names must differ. Got '{twice}' twice.", path=path, where="line 1")
+    _need_different(columns, path, where="line 1")
     if columns and all(_is_number(name) for name in columns):
         raise DataError(
             f"The first line must name the columns. Got numbers: '{text[:60]}'.",
@@ -62,7 +93,7 @@ def read_header(path: Path, kind: TableKind, limits: Limits) -> Header:
             where="line 1",
             remedy="Put a line such as 'node,hyperedge' first.",
         )
-    return Header(columns, delimiter, note)
+    return Header(columns, delimiter, note, quoted, alone=not line.endswith((b"\n", b"\r")))
 
 
 def read_columns(
@@ -83,20 +114,25 @@ def read_columns(
     """
     if kind == "parquet":
         return _read_parquet(path, limits, columns)
-    try:
-        return _read_text(path, header, limits, columns, text_columns, threads=True)
-    except pa.ArrowInvalid:
-        pass
+    if header.alone:
+        return pa.table({name: pa.array([], pa.string()) for name in columns})
+    for newlines in (False, True)[header.quoted :]:
+        try:
+            table, quoted = _read_text(path, header, limits, columns, text_columns, threads=True, newlines=newlines)
+        except pa.ArrowInvalid:
+            break
+        if newlines or not quoted:
+            return table
     ragged: list[pa.csv.InvalidRow] = []
     try:  # once more on one thread: only so does Arrow know the line
-        return _read_text(path, header, limits, columns, text_columns, threads=False, ragged=ragged)
+        return _read_text(path, header, limits, columns, text_columns, threads=False, newlines=True, ragged=ragged)[0]
     except pa.ArrowInvalid as error:
         if ragged:
             raise DataError(
                 f"Every line must have {ragged[0].expected_columns} fields, as the first has. "
                 f"Got {ragged[0].actual_columns}: '{ragged[0].text[:60]}'.",
                 path=path,
-                where=f"line {ragged[0].number}",
+                where=place_of_row(path, ragged[0].number - 2, limits),
             ) from error
         raise DataError(f"The table must be well-formed. {_first_sentence(error)}.", path=path) from error
 
@@ -106,10 +142,14 @@ def place_of_row(path: Path, row: int, limits: Limits) -> str:
     kind = table_kind(path)
     if kind is None or kind == "parquet":
         return f"row {row + 1}"
-    delimiter = read_header(path, kind, limits).delimiter
+    header = read_header(path, kind, limits)
     with open_limited(path, limits) as stream:
-        lines = csv.reader(io.TextIOWrapper(stream, "utf-8", "replace", newline=""), delimiter=delimiter)
-        next(islice((line for line in lines if line), row + 1, None), None)
+        lines = csv.reader(io.TextIOWrapper(stream, "utf-8", "replace", newline=""), delimiter=header.delimiter)
+        rows = lines if len(header.columns) == 1 else (line for line in lines if line)
+        try:
+            next(islice(rows, row + 1, None), None)
+        except csv.Error:  # a field beyond what the csv module takes
+            return f"row {row + 1}"
         return f"line {lines.line_num}"
 
 
@@ -121,22 +161,25 @@ def _read_text(
     text_columns: list[str],
     *,
     threads: bool,
+    newlines: bool,
     ragged: list[pa.csv.InvalidRow] | None = None,
-) -> pa.Table:
+) -> tuple[pa.Table, bool]:
+    """The table, and whether a quote was in it; if so it is right only if line ends inside fields were expected."""
+
     def refuse(row: pa.csv.InvalidRow) -> str:
         if ragged is not None:
             ragged.append(row)
         return "error"
 
-    with LimitedReader(path, limits) as stream:
-        return pa.csv.read_csv(
+    with _WatchedReader(path, limits) as stream:
+        table = pa.csv.read_csv(
             stream,
             read_options=pa.csv.ReadOptions(
                 block_size=_BLOCK_BYTES, use_threads=threads, column_names=header.columns, skip_rows=1
             ),
             parse_options=pa.csv.ParseOptions(
                 delimiter=header.delimiter,
-                newlines_in_values=not threads,
+                newlines_in_values=newlines,
                 ignore_empty_lines=len(header.columns) > 1,
                 invalid_row_handler=refuse,
             ),
@@ -149,6 +192,7 @@ def _read_text(
                 timestamp_parsers=[],
             ),
         )
+        return table, stream.quoted
 
 
 def _parquet(path: Path) -> pa.parquet.ParquetFile:
@@ -159,21 +203,44 @@ def _parquet(path: Path) -> pa.parquet.ParquetFile:
         raise DataError(f"The file must be Parquet. {_first_sentence(error)}.", path=path) from error
 
 
-def _read_parquet(path: Path, limits: Limits, columns: list[str]) -> pa.Table:
-    file = _parquet(path)
+def _parquet_columns(path: Path) -> list[str]:
     try:
-        groups = range(file.metadata.num_row_groups)
-        size = sum(file.metadata.row_group(group).total_byte_size for group in groups)
-        if size > limits.max_bytes or file.metadata.num_rows > limits.max_bytes:
-            raise LimitError(
-                f"The content must be at most {size_in_words(limits.max_bytes)} after decompression. "
-                f"Got {size_in_words(size)}.",
-                path=path,
-                remedy="If you trust the file, raise the limit with --max-bytes.",
-            )
-        return file.read(columns=columns)
-    except (pa.ArrowException, OSError, MemoryError) as error:
+        return list(_parquet(path).schema_arrow.names)
+    except (pa.ArrowException, UnicodeDecodeError) as error:
+        raise DataError(f"The file must be Parquet. {_first_sentence(error)}.", path=path) from error
+
+
+def _read_parquet(path: Path, limits: Limits, columns: list[str]) -> pa.Table:
+    """Read in batches: what repeats is stored once and can be far larger in memory than the file says."""
+    file = _parquet(path)
+    too_large = LimitError(
+        f"The content must be at most {size_in_words(limits.max_bytes)} after decompression.",
+        path=path,
+        remedy="If you trust the file, raise the limit with --max-bytes.",
+    )
+    try:
+        groups = [file.metadata.row_group(group).total_byte_size for group in range(file.metadata.num_row_groups)]
+        if max(sum(groups), file.metadata.num_rows) > limits.max_bytes or min(groups, default=0) < 0:
+            raise too_large
+        rows = min(max(limits.max_bytes // max([1, *groups]), 2**10), 2**17)
+        size, batches = 0, []
+        for batch in file.iter_batches(rows, columns=columns):
+            size += batch.nbytes
+            if size > limits.max_bytes:
+                raise too_large
+            batches.append(batch)
+        fields = [file.schema_arrow.field(name) for name in columns]
+        table = pa.Table.from_batches(batches, batches[0].schema if batches else pa.schema(fields))
+        table.validate(full=True)  # text may not be UTF-8
+        return table
+    except (pa.ArrowException, OSError, MemoryError, UnicodeDecodeError) as error:
         raise DataError(f"The Parquet data must be intact. {_first_sentence(error)}.", path=path) from error
+
+
+def _need_different(columns: list[str], path: Path, where: str | None = None) -> None:
+    if len(set(columns)) < len(columns):
+        twice = next(name for name in columns if columns.count(name) > 1)
+        raise DataError(f"Column names must differ. Got '{twice}' twice.", path=path, where=where)
 
 
 def _first_sentence(error: BaseException) -> str:

@@ -186,22 +186,38 @@ def _listing(path: Path | None, id_column: str | None, limits: Limits, notes: li
     if id_column is not None and id_column not in header.columns:
         raise unknown_name(f"id column of '{path.name}'", id_column, header.columns)
     if id_column is None:
-        lower = {name.lower(): name for name in header.columns}
+        lower = {name.lower(): name for name in reversed(header.columns)}
         id_column = next((lower[guess] for guess in ID_GUESSES if guess in lower), header.columns[0])
         notes.append(f"id column of '{path.name}' guessed: '{id_column}'")
     table = read_columns(path, kind, header, limits, columns=header.columns, text_columns=[id_column])
-    for name in table.column_names:
-        if pa.types.is_binary(table[name].type):
-            raise DataError(f"The column '{name}' must be UTF-8 text.", path=path)
-    columns = {name: _plain(table[name]) for name in table.column_names if name != id_column}
+    dates = [field.name for field in table.schema if kind != "parquet" and pa.types.is_temporal(field.type)]
+    if dates:  # once more: dates and times as they were written
+        as_text = [id_column, *dates]
+        table = read_columns(path, kind, header, limits, columns=header.columns, text_columns=as_text)
+    columns = {name: _plain(path, name, table[name]) for name in table.column_names if name != id_column}
     return _Listing(path, _id_column(path, table[id_column], id_column, limits), columns)
 
 
-def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Dates, times and the like as text; numbers, text and truth values as they are."""
+def _plain(path: Path, name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Dates, times and the like as text; numbers, text, truth values and lists of them as they are."""
     kind = column.type
-    simple = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)
-    return column if simple or pa.types.is_string(kind) else column.cast(pa.string())
+    if _is_plain(kind):
+        return column
+    try:
+        if pa.types.is_binary(kind):
+            raise pa.ArrowInvalid(f"it is {kind}")
+        return column.cast(pa.string())
+    except pa.ArrowException as error:
+        raise DataError(
+            f"The column '{name}' must be UTF-8 text, numbers or truth values: {error}.", path=path
+        ) from error
+
+
+def _is_plain(kind: pa.DataType) -> bool:
+    types = pa.types
+    if types.is_list(kind) or types.is_struct(kind):
+        return all(_is_plain(kind.field(place).type) for place in range(kind.num_fields))
+    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_string(kind))
 
 
 def _id_column(path: Path, column: pa.ChunkedArray, name: str, limits: Limits) -> IdColumn:
@@ -215,12 +231,17 @@ def _id_column(path: Path, column: pa.ChunkedArray, name: str, limits: Limits) -
     kind = column.type
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
-    if pa.types.is_integer(kind):
-        column = column.cast(pa.int64())
-    elif pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        column = column.cast(pa.string())
-    elif len(column):
-        raise DataError(f"The ids in the column '{name}' must be text or integers. Got {kind}.", path=path)
+    try:
+        if pa.types.is_integer(kind):
+            column = column.cast(pa.int64())
+        elif pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+            column = column.cast(pa.string())
+        elif len(column):
+            raise pa.ArrowInvalid(f"Got {kind}")
+    except pa.ArrowException as error:
+        raise DataError(
+            f"The ids in the column '{name}' must be text or 64-bit integers. {error}.", path=path
+        ) from error
     ids = IdColumn()
     for chunk in column.chunks:
         ids.append_arrow(chunk)
@@ -232,11 +253,11 @@ def _encode(
 ) -> tuple[Ids, IndexArray]:
     """Number the ids; with a table of them, each must be listed there once."""
     listed = listing.ids if listing else IdColumn()
-    text = [column for column in (listed, mentions) if column.chunks]
-    if all(
-        isinstance(chunk, pa.Array) and pa.types.is_string(chunk.type) for column in text for chunk in column.chunks
-    ):
-        integers_if_all_canonical(text)
+    columns = [(mentions, path), *([(listed, listing.path)] if listing else [])]
+    untyped = [column for column, file in columns if table_kind(file) != "parquet"]
+    text = [column for column, file in columns if table_kind(file) == "parquet" and _is_text(column)]
+    if untyped and not text:
+        integers_if_all_canonical(untyped)
     ids, in_listing, in_mentions = encode_ids(listed, mentions)
     if listing is not None:
         first = np.unique(in_listing, return_index=True)[1]
@@ -256,6 +277,10 @@ def _encode(
                 remedy=f"Add it there, or leave that table out of it; {len(unknown)} row(s) are concerned.",
             )
     return ids, in_mentions
+
+
+def _is_text(column: IdColumn) -> bool:
+    return any(isinstance(chunk, pa.Array) and pa.types.is_string(chunk.type) for chunk in column.chunks)
 
 
 def _weights(path: Path, column: Column, name: str, limits: Limits) -> Tensor:
