@@ -8,9 +8,9 @@ from rich.console import Console
 
 from edhnn import Hypergraph, Ids, NodeDataset
 from edhnn.cli.doctor_report import duration_in_words, print_report
-from edhnn.data.doctor import examine
-from edhnn.data.forecast import forecast
-from edhnn.data.machine import Rates
+from edhnn.data.doctor.examine import examine
+from edhnn.data.doctor.forecast import forecast
+from edhnn.data.doctor.machine import Rates
 
 RATES = Rates(flops_per_second=1e11, bytes_per_second=1e10, masks_per_second=5e7, seconds_per_call=1e-6)
 
@@ -74,7 +74,7 @@ def test_degenerate_datasets_are_reported(num_nodes, hyperedges):
 
 @pytest.mark.parametrize("memory, words", [(None, None), (10**15, "It fits"), (1, "It does not fit")])
 def test_whether_it_fits_is_said_where_it_is_known(memory, words, monkeypatch):
-    monkeypatch.setattr("edhnn.data.forecast.total_memory", lambda: memory)
+    monkeypatch.setattr("edhnn.data.doctor.forecast.total_memory", lambda: memory)
     text = report(leaky())
     assert ("this machine's memory" in text) == (words is not None)
     assert words is None or words in text

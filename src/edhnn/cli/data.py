@@ -16,15 +16,15 @@ from edhnn.cli.doctor_report import print_report
 from edhnn.cli.options import DataDir, Json, ReadOptions, Source, with_read_options
 from edhnn.cli.output import console, facts_table, number, print_json, say
 from edhnn.data.catalog import cache_folder, catalog, find_published
-from edhnn.data.catalog_sources import published_dataset, published_datasets
-from edhnn.data.doctor import examine
-from edhnn.data.download import fetch
-from edhnn.data.facts import facts
-from edhnn.data.forecast import forecast
+from edhnn.data.doctor.examine import examine
+from edhnn.data.doctor.facts import facts
+from edhnn.data.doctor.forecast import forecast
+from edhnn.data.doctor.training_cost import ModelSize
+from edhnn.data.download.fetch import fetch
+from edhnn.data.download.sources import published_dataset, published_datasets
 from edhnn.data.readers import Format, format_by_name
 from edhnn.data.readers.hif import read_hif
 from edhnn.data.readers.legacy_pickle import read_legacy_pickle
-from edhnn.data.training_cost import ModelSize
 from edhnn.data.writers import Written, refuse_existing, write_dataset
 from edhnn.data.writers.hif import write_hif
 
@@ -106,7 +106,7 @@ def doctor(
     size = replace(ModelSize(), hidden=hidden, num_iterations=iterations, epochs=epochs, splits=splits)
     cost = forecast(dataset, size)
     if picture is not None:
-        from edhnn.data.picture import draw  # matplotlib takes half a second to import
+        from edhnn.data.doctor.picture import draw  # matplotlib takes half a second to import
 
         draw(dataset, picture)
     if as_json:
@@ -159,7 +159,7 @@ def _report_conversion(done: Written, notes: Iterable[str], begun: float, *, as_
         seconds = round(time.perf_counter() - begun, 3)
         print_json({"written": paths, "left_behind": done.left_behind, "seconds": seconds})
         return
-    console().print(f"Written: {', '.join(paths)}", soft_wrap=True)
+    console().print(f"Written: {', '.join(paths)}", soft_wrap=True, markup=False)
     for note in notes:
         say(f"note: {note}")
     for lost in done.left_behind:
@@ -184,6 +184,6 @@ def fetch_datasets(
         fetch(specification, folder / specification.name, force=force)
         rows.append({"name": specification.name, "folder": str(folder / specification.name)})
         if not as_json:
-            console().print(f"{specification.name}: {folder / specification.name}", soft_wrap=True)
+            console().print(f"{specification.name}: {folder / specification.name}", soft_wrap=True, markup=False)
     if as_json:
         print_json(rows)

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rich.console import Console
-from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from edhnn.cli.output import facts_table, number
-from edhnn.data.doctor import Diagnosis
+from edhnn.data.doctor.examine import Diagnosis
+from edhnn.data.doctor.finding import SEVERITIES, Finding
+from edhnn.data.doctor.forecast import Forecast
 from edhnn.data.files import size_in_words
-from edhnn.data.finding import SEVERITIES, Finding
-from edhnn.data.forecast import Forecast
 from edhnn.typing import JsonObject
 
 STYLES = {"error": "bold red", "warning": "yellow", "note": "cyan"}
@@ -29,7 +28,7 @@ def print_report(console: Console, diagnosis: Diagnosis, forecast: Forecast) -> 
         diagnosis: What `examine` found.
         forecast: What `forecast` expects.
     """
-    console.print(facts_table(escape(str(diagnosis.facts["name"])), list(_fact_rows(diagnosis.facts))))
+    console.print(facts_table(str(diagnosis.facts["name"]), list(_fact_rows(diagnosis.facts))))
     console.print()
     console.print(_summary(diagnosis))
     for finding in diagnosis.findings:

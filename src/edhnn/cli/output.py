@@ -6,6 +6,7 @@ import json
 import sys
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from edhnn.typing import JsonObject
@@ -29,11 +30,11 @@ def say(message: str, *, style: str | None = None) -> None:
 
 def facts_table(title: str, rows: list[tuple[str, str]]) -> Table:
     """Two columns: a name and a value."""
-    table = Table(title=title, show_header=False, title_justify="left", title_style="bold")
+    table = Table(title=escape(title), show_header=False, title_justify="left", title_style="bold")
     table.add_column(style="cyan")
     table.add_column(justify="right")
     for name, value in rows:
-        table.add_row(name, value)
+        table.add_row(escape(name), escape(value))
     return table
 
 

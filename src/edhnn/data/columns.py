@@ -109,7 +109,7 @@ def _label_names(columns: Mapping[str, Column], request: ColumnRequest, notes: l
     if request.label is not None:
         _need(columns, request.label, "label")
         return request.label
-    lower = {name.lower(): name for name in reversed(columns) if name not in (request.features or ())}
+    lower = {name.lower(): name for name in reversed(list(columns)) if name not in (request.features or ())}
     guess = next((lower[name] for name in LABEL_GUESSES if name in lower), None)
     if guess is None:
         return ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -134,7 +135,9 @@ def read_columns(
                 path=path,
                 where=place_of_row(path, ragged[0].number - 2, limits),
             ) from error
-        raise DataError(f"The table must be well-formed. {_first_sentence(error)}.", path=path) from error
+        row = re.search(r"Row #(\d+)", str(error))
+        where = None if row is None else place_of_row(path, int(row[1]) - 2, limits)
+        raise DataError(f"The table must be well-formed. {_first_sentence(error)}.", path=path, where=where) from error
 
 
 def place_of_row(path: Path, row: int, limits: Limits) -> str:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from edhnn.data.dataset import NodeDataset, features_to_scipy
-from edhnn.data.finding import EXAMPLES, Finding, counted, first_ids
+from edhnn.data.doctor.finding import EXAMPLES, Finding, counted, first_ids
 from edhnn.typing import IntArray
 
 _ENTRIES_PER_BLOCK = 2**24

@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import final
 
-from edhnn.data.check_features import check_features
-from edhnn.data.check_labels import check_labels
-from edhnn.data.check_structure import check_ids, check_structure
 from edhnn.data.dataset import NodeDataset
-from edhnn.data.facts import MAX_CLIQUE_PAIRS, describe_dataset, facts_from_statistics
-from edhnn.data.finding import SEVERITIES, Finding, Severity
+from edhnn.data.doctor.check_features import check_features
+from edhnn.data.doctor.check_labels import check_labels
+from edhnn.data.doctor.check_structure import check_ids, check_structure
+from edhnn.data.doctor.facts import MAX_CLIQUE_PAIRS, describe_dataset, facts_from_statistics
+from edhnn.data.doctor.finding import SEVERITIES, Finding, Severity
 from edhnn.statistics import Statistics
 from edhnn.typing import JsonObject
 

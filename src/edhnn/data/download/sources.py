@@ -1,4 +1,4 @@
-"""Where the catalogue's datasets were published and what they must contain: `catalog_sources.toml`, parsed.
+"""Where the catalogue's datasets were published and what they must contain: `sources.toml`, parsed.
 
 Sources of a dataset are tried in their order. None is trusted: whatever arrives is converted and must have the pinned
 content (`edhnn.data.digests`).
@@ -94,7 +94,7 @@ class PublishedDataset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 @cache
 def published_datasets() -> dict[str, PublishedDataset]:
     """The datasets that can be fetched, by name."""
-    text = resources.files("edhnn.data").joinpath("catalog_sources.toml").read_text("utf-8")
+    text = resources.files("edhnn.data.download").joinpath("sources.toml").read_text("utf-8")
     found = msgspec.convert(tomllib.loads(text), dict[str, PublishedDataset])
     return {name: msgspec.structs.replace(dataset, name=name) for name, dataset in found.items()}
 

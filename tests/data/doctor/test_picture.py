@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from matplotlib.image import imread
 
 from edhnn import Hypergraph, NodeDataset, UsageError
-from edhnn.data.picture import draw, picture
+from edhnn.data.doctor.picture import draw, picture
 from tests.strategies import hyperedge_lists
 
 GENERATOR = torch.Generator().manual_seed(1)

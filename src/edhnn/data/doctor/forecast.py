@@ -19,8 +19,8 @@ from typing import final
 import torch
 
 from edhnn.data.dataset import NodeDataset
-from edhnn.data.machine import Rates, measure_rates, total_memory
-from edhnn.data.training_cost import Counts, ModelSize, Work, textbook_cost
+from edhnn.data.doctor.machine import Rates, measure_rates, total_memory
+from edhnn.data.doctor.training_cost import Counts, ModelSize, Work, textbook_cost
 from edhnn.typing import JsonObject
 
 _FLOAT, _INDEX = 4, 8

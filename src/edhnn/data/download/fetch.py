@@ -5,14 +5,14 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from edhnn.data.catalog_sources import PublishedDataset, Source
 from edhnn.data.dataset import NodeDataset, Provenance
 from edhnn.data.digests import content_digests
+from edhnn.data.download.retrieve import Patience, retrieve
+from edhnn.data.download.sources import PublishedDataset, Source
 from edhnn.data.files import Limits
 from edhnn.data.readers.cornell import read_cornell
 from edhnn.data.readers.folder import read_folder
 from edhnn.data.readers.legacy_pickle import read_legacy_pickle
-from edhnn.data.retrieve import Patience, retrieve
 from edhnn.data.writers.folder import write_folder
 from edhnn.errors import DataError, DownloadError, LimitError, MissingDependencyError, UsageError
 
@@ -35,7 +35,7 @@ def fetch(
     class labels and features, not the ids of the published files. Nothing is left behind by a failure.
 
     Args:
-        published: The dataset, from `edhnn.data.catalog_sources.published_dataset`.
+        published: The dataset, from `edhnn.data.download.sources.published_dataset`.
         destination: The dataset folder to make; folders above it are made as needed.
         force: Download even if the destination holds the dataset already, and replace what it holds.
         limits: Size limits, for each file.

@@ -12,10 +12,10 @@ from torch.nn import functional
 from torch.profiler import ProfilerActivity, profile
 
 from edhnn import Hypergraph, NodeDataset, UsageError
-from edhnn.data import machine
-from edhnn.data.forecast import count, forecast
-from edhnn.data.machine import Rates, measure_rates, total_memory
-from edhnn.data.training_cost import ModelSize
+from edhnn.data.doctor import machine
+from edhnn.data.doctor.forecast import count, forecast
+from edhnn.data.doctor.machine import Rates, measure_rates, total_memory
+from edhnn.data.doctor.training_cost import ModelSize
 
 RATES = Rates(flops_per_second=1e11, bytes_per_second=1e10, masks_per_second=5e7, seconds_per_call=1e-6)
 
@@ -243,7 +243,7 @@ def test_whether_it_fits_follows_the_machine(monkeypatch):
     dataset = make_dataset()
     peak = forecast(dataset, rates=RATES).peak_bytes
     for memory, fits in ((peak, True), (peak - 1, False), (None, None)):
-        monkeypatch.setattr("edhnn.data.forecast.total_memory", lambda memory=memory: memory)
+        monkeypatch.setattr("edhnn.data.doctor.forecast.total_memory", lambda memory=memory: memory)
         assert forecast(dataset, rates=RATES).fits is fits
 
 

@@ -21,9 +21,9 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter
 
 from edhnn.data.dataset import NodeDataset
-from edhnn.data.facts import class_counts, labelled
+from edhnn.data.doctor.facts import class_counts, labelled
+from edhnn.data.doctor.finding import counted
 from edhnn.data.files import atomic_file
-from edhnn.data.finding import counted
 from edhnn.hypergraph import Hypergraph
 from edhnn.statistics import class_mixing, component_sizes
 from edhnn.typing import FloatArray, IntArray

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edhnn import Hypergraph, Ids, NodeDataset, Provenance
-from edhnn.data import check_features
 from edhnn.data.dataset import sparse_features
-from edhnn.data.doctor import examine
-from edhnn.data.facts import facts
-from edhnn.data.finding import percentage
+from edhnn.data.doctor import check_features
+from edhnn.data.doctor.examine import examine
+from edhnn.data.doctor.facts import facts
+from edhnn.data.doctor.finding import percentage
 from tests.strategies import hyperedge_lists
 
 RING = [[0, 1, 2], [2, 3, 4], [4, 5, 6], [6, 7, 8], [8, 9, 0]]

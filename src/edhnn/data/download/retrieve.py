@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar, final
 
-from edhnn.data.archives import unpack
-from edhnn.data.catalog_sources import HubSource, Source, WebSource
+from edhnn.data.download.archives import unpack
+from edhnn.data.download.sources import HubSource, Source, WebSource
 from edhnn.data.files import DelayedBar, Limits, size_in_words
 from edhnn.errors import DownloadError, LimitError, MissingDependencyError
 

@@ -8,8 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from edhnn.data.dataset import NodeDataset
-from edhnn.data.facts import class_counts, labelled
-from edhnn.data.finding import EXAMPLES, Finding, Severity, counted, first_ids
+from edhnn.data.doctor.facts import class_counts, labelled
+from edhnn.data.doctor.finding import EXAMPLES, Finding, Severity, counted, first_ids
 from edhnn.statistics import class_indicator, members_by_class
 from edhnn.typing import BoolArray, IntArray
 

@@ -23,7 +23,11 @@ import scipy.sparse as sp
 import torch
 
 from edhnn import Hypergraph, NodeDataset
-from edhnn.data.catalog_sources import (
+from edhnn.data.dataset import features_to_scipy, sparse_features
+from edhnn.data.digests import content_digests
+from edhnn.data.download.fetch import fetch
+from edhnn.data.download.retrieve import Patience
+from edhnn.data.download.sources import (
     ArchiveSource,
     HubSource,
     PublishedDataset,
@@ -31,12 +35,8 @@ from edhnn.data.catalog_sources import (
     published_dataset,
     published_datasets,
 )
-from edhnn.data.dataset import features_to_scipy, sparse_features
-from edhnn.data.digests import content_digests
-from edhnn.data.download import fetch
 from edhnn.data.files import Limits
 from edhnn.data.readers.folder import read_folder
-from edhnn.data.retrieve import Patience
 from edhnn.errors import DownloadError, EdhnnError, LimitError, MissingDependencyError, UsageError
 
 QUICK = Patience(timeout=0.5, attempts=3, backoff=0.01)

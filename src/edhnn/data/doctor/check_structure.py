@@ -9,7 +9,7 @@ import numpy as np
 from torch import Tensor
 
 from edhnn.data.dataset import NodeDataset
-from edhnn.data.finding import EXAMPLES, Finding, counted, first_ids, percentage
+from edhnn.data.doctor.finding import EXAMPLES, Finding, counted, first_ids, percentage
 from edhnn.data.ids import Ids
 from edhnn.statistics import Statistics, first_equal_hyperedge
 from edhnn.typing import IntArray, NodeOrEdgeId
