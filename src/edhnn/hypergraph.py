@@ -14,7 +14,7 @@ Paper: Definition 1.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from itertools import pairwise
 from typing import final
 
@@ -25,17 +25,6 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from edhnn.errors import DataError
-from edhnn.typing import IndexArray
-
-_TENSORS = (
-    "node_index",
-    "edge_index",
-    "edge_weight",
-    "incidence_weight",
-    "edge_ptr",
-    "node_ptr",
-    "node_order",
-)
 
 
 @final
@@ -81,36 +70,34 @@ class Hypergraph:
     node_order: Int[Tensor, " I"] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        device = self.node_index.device
         node, edge = _as_index("node_index", self.node_index), _as_index("edge_index", self.edge_index)
         if node.shape != edge.shape:
             raise DataError(f"'node_index' and 'edge_index' must have one length. Got {len(node)} and {len(edge)}.")
         _check_count_and_range("node", node, self.num_nodes)
         _check_count_and_range("hyperedge", edge, self.num_edges)
+        if self.num_nodes * self.num_edges >= 2**63:
+            raise DataError(f"Nodes times hyperedges must be less than 2^63. Got {self.num_nodes} x {self.num_edges}.")
         edge_weight = _check_weight("edge_weight", self.edge_weight, self.num_edges)
         incidence_weight = _check_weight("incidence_weight", self.incidence_weight, len(node))
 
-        node, edge_ptr, weight = _sort_and_merge(node, edge, incidence_weight, self.num_nodes, self.num_edges)
-        merged = self.node_index.shape[0] - len(node)
-        by_node = sp.csr_array(
-            (np.arange(len(node), dtype=np.int32 if len(node) < 2**31 else np.int64), node, edge_ptr),
-            shape=(self.num_edges, self.num_nodes),
-        ).tocsc()  # compressed rows to compressed columns is a counting sort: linear, and stable within a node
+        key, incidence_weight = _sort_and_merge(edge.long() * self.num_nodes + node, incidence_weight)
+        edge_index = torch.div(key, max(self.num_nodes, 1), rounding_mode="floor")
+        node_index = key.sub_(edge_index * self.num_nodes)
+        narrow = node_index.int() if self.num_nodes < 2**31 else node_index
         self._fill(
-            device,
-            node_index=torch.from_numpy(node.astype(np.int64)),
-            edge_index=torch.from_numpy(np.repeat(np.arange(self.num_edges), np.diff(edge_ptr))),
+            merged_memberships=self.node_index.shape[0] - len(node_index),
+            node_index=node_index,
+            edge_index=edge_index,
             edge_weight=edge_weight,
-            incidence_weight=weight,
-            edge_ptr=torch.from_numpy(edge_ptr.astype(np.int64)),
-            node_ptr=torch.from_numpy(by_node.indptr.astype(np.int64)),
-            node_order=torch.from_numpy(by_node.data.astype(np.int64)),
+            incidence_weight=incidence_weight,
+            edge_ptr=_bounds(edge_index, self.num_edges),
+            node_ptr=_bounds(node_index, self.num_nodes),
+            node_order=torch.sort(narrow, stable=True).indices,
         )
-        object.__setattr__(self, "merged_memberships", merged)
 
-    def _fill(self, device: torch.device, **tensors: Tensor | None) -> None:
-        for name, tensor in tensors.items():
-            object.__setattr__(self, name, None if tensor is None else tensor.to(device))
+    def _fill(self, **values: Tensor | int | None) -> None:
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
 
     @classmethod
     def from_hyperedges(
@@ -177,9 +164,9 @@ class Hypergraph:
     def to(self, device: torch.device | str) -> Hypergraph:
         """The same hypergraph on another device; nothing is checked or sorted again."""
         copy = object.__new__(Hypergraph)
-        for name in ("num_nodes", "num_edges", "merged_memberships"):
-            object.__setattr__(copy, name, getattr(self, name))
-        copy._fill(torch.device(device), **{name: getattr(self, name) for name in _TENSORS})
+        for name in (part.name for part in fields(Hypergraph)):
+            value = getattr(self, name)
+            copy._fill(**{name: value.to(device) if isinstance(value, Tensor) else value})
         return copy
 
     @property
@@ -225,22 +212,21 @@ class Hypergraph:
         return f"Hypergraph({counts}{extras})"
 
 
-def _as_index(name: str, index: Tensor) -> IndexArray:
+def _as_index(name: str, index: Tensor) -> Tensor:
     if index.is_floating_point() or index.is_complex() or index.dtype == torch.bool or index.dim() != 1:
         shape = tuple(index.shape)
         raise DataError(f"'{name}' must be a vector of integers. Got {index.dtype} of shape {shape}.")
-    array: IndexArray = index.detach().cpu().numpy()
-    return array
+    return index.detach()
 
 
-def _check_count_and_range(kind: str, index: IndexArray, count: int) -> None:
+def _check_count_and_range(kind: str, index: Tensor, count: int) -> None:
     if count < 0:
         raise DataError(f"The number of {kind}s must be 0 or more. Got {count}.")
-    if len(index) and not (index.min() >= 0 and index.max() < count):
-        place = int(np.flatnonzero((index < 0) | (index >= count))[0])
+    if len(index) and not (int(index.min()) >= 0 and int(index.max()) < count):
+        place = int(((index < 0) | (index >= count)).nonzero()[0, 0])
         raise DataError(
             f"Every {kind} number must lie in 0..{count - 1}, as there are {count} {kind}s. "
-            f"Got {index[place]} at incidence {place}.",
+            f"Got {int(index[place])} at incidence {place}.",
             remedy=f"Raise the number of {kind}s, or renumber from 0.",
         )
 
@@ -256,33 +242,28 @@ def _check_weight(name: str, weight: Tensor | None, length: int) -> Tensor | Non
     if wrong.any():
         place = int(wrong.nonzero()[0, 0])
         raise DataError(f"Every '{name}' must be finite and 0 or more. Got {weight[place].item()} at {place}.")
-    return weight.detach().cpu().clone()
+    return weight.detach().clone()
 
 
-def _sort_and_merge(
-    node: IndexArray, edge: IndexArray, weight: Tensor | None, num_nodes: int, num_edges: int
-) -> tuple[IndexArray, IndexArray, Tensor | None]:
-    """Nodes sorted by (hyperedge, node), each pair once, with the hyperedges' bounds and the largest weights.
+def _sort_and_merge(key: Tensor, weight: Tensor | None) -> tuple[Tensor, Tensor | None]:
+    """Keys in ascending order, each once; of the weights of equal keys the largest."""
+    if bool((key[1:] > key[:-1]).all()):
+        return key, weight
+    key, order = torch.sort(key, stable=True)
+    weight = None if weight is None else weight[order]
+    del order
+    first = torch.ones_like(key, dtype=torch.bool)
+    torch.ne(key[1:], key[:-1], out=first[1:])
+    if bool(first.all()):
+        return key, weight
+    if weight is not None:
+        group = first.cumsum(0) - 1
+        weight = weight.new_zeros(int(group[-1]) + 1).scatter_reduce(0, group, weight, "amax")
+    return key[first], weight
 
-    Two counting sorts, first by node and then by hyperedge, each the transposition of a compressed matrix.
-    """
-    count = len(node)
-    nothing = np.zeros(count, dtype=np.int8)
-    places = np.arange(count + 1, dtype=np.int32 if count < 2**31 - 1 else np.int64)
-    first = sp.csr_array((nothing, node, places), shape=(count, num_nodes)).tocsc()
-    del places
-    carried = nothing if weight is None else first.indices
-    first = sp.csr_array((carried, edge[first.indices], first.indptr), shape=(num_nodes, num_edges))
-    second = first.tocsc()
-    del first
-    sorted_node, edge_ptr = second.indices, second.indptr
-    starts = np.zeros(count + 1, dtype=np.bool_)
-    starts[edge_ptr] = True
-    starts = starts[:count]
-    starts[1:] |= sorted_node[1:] != sorted_node[:-1]
-    kept = None if weight is None else weight[torch.from_numpy(second.data.astype(np.int64))]
-    if starts.all():
-        return sorted_node, edge_ptr, kept
-    if kept is not None:
-        kept = torch.from_numpy(np.maximum.reduceat(kept.numpy(), np.flatnonzero(starts)))
-    return sorted_node[starts], edge_ptr - np.searchsorted(np.flatnonzero(~starts), edge_ptr), kept
+
+def _bounds(index: Tensor, count: int) -> Tensor:
+    """Where each group starts in a sorted index, and where the last one ends."""
+    bounds = index.new_zeros(count + 1)
+    torch.cumsum(torch.bincount(index, minlength=count), 0, out=bounds[1:])
+    return bounds

@@ -107,7 +107,8 @@ def _names(path: Path, limits: Limits) -> list[str] | None:
     if not path.is_file():
         return None
     with open_limited(path, limits) as stream:
-        return stream.read().decode("utf-8", "replace").splitlines()
+        text = stream.read().decode("utf-8", "replace").replace("\r\n", "\n")
+    return text.removesuffix("\n").split("\n") if text else []
 
 
 def _error_at(path: Path, members: IntArray, sizes: IntArray, value: int, problem: str) -> DataError:

@@ -44,6 +44,7 @@ class _Source(msgspec.Struct, forbid_unknown_fields=False):
     class_names: list[int | str] | None = None
     label_names: list[str] | None = None
     feature_names: list[str] | None = None
+    label_width: int | None = None
     counts: dict[str, Any] = {}
 
 
@@ -76,7 +77,7 @@ def read_folder(path: Path, limits: Limits) -> NodeDataset:
     source_text = _read(path / SOURCE, limits)
     source = _decode(path / SOURCE, source_text, _Source) if source_text is not None else _Source()
     x = _read_features(path / FEATURES, limits)
-    y, task = _read_labels(path / LABELS, source.task, limits)
+    y, task = _read_labels(path / LABELS, source, limits)
     num_nodes = _agree_on_nodes(path, int(members.max(initial=-1)) + 1, x, y, source.counts.get("nodes"))
     limits.check_nodes(num_nodes, path)
     edge = np.repeat(np.arange(len(sizes)), sizes)
@@ -175,12 +176,13 @@ def _whole_numbers(array: Any) -> Any:
     return array.astype(np.int64, copy=False)
 
 
-def _read_labels(path: Path, task: Task | None, limits: Limits) -> tuple[Tensor | None, Task | None]:
+def _read_labels(path: Path, source: _Source, limits: Limits) -> tuple[Tensor | None, Task | None]:
     if not path.exists():
         return None, None
     with open_limited(path, limits) as stream:
         lines = stream.read().decode("utf-8", "replace").splitlines()
-    width = lines[0].count(",") + 1 if lines else 1
+    task, vector = source.task, source.label_width is None and source.task != "multilabel"
+    width = lines[0].count(",") + 1 if lines else min(max(source.label_width or 1, 1), 2**31)
     for place, line in enumerate(lines):
         if line.count(",") + 1 != width:
             raise DataError(
@@ -201,7 +203,7 @@ def _read_labels(path: Path, task: Task | None, limits: Limits) -> tuple[Tensor 
                     f"Labels must be {kind}. Got '{line[:60]}'.", path=path, where=f"line {place + 1}"
                 ) from error
         raise
-    y = torch.from_numpy(numbers if width == 1 and task != "multilabel" else numbers.reshape(-1, width))
+    y = torch.from_numpy(numbers if width == 1 and vector else numbers.reshape(-1, width))
     return y, "classification" if whole else task or ("regression" if width == 1 else "multilabel")
 
 

@@ -294,4 +294,4 @@ def _weights(path: Path, column: Column, name: str, limits: Limits) -> Tensor:
             path=path,
             where=place_of_row(path, int(wrong[0]), limits),
         )
-    return torch.from_numpy(numbers)
+    return torch.tensor(numbers)  # a copy: Arrow's memory is not for writing

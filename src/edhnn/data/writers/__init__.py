@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, get_args
+
+import torch
 
 from edhnn.data.dataset import NodeDataset
 from edhnn.data.hif_dataset import document_from_dataset
@@ -12,7 +14,7 @@ from edhnn.data.writers.folder import write_folder
 from edhnn.data.writers.hif import write_hif
 from edhnn.data.writers.tables import left_behind_by_tables, neighbour, write_tables
 from edhnn.data.writers.text import cornell_neighbours, left_behind_by_text, write_cornell, write_hmetis
-from edhnn.errors import UsageError
+from edhnn.errors import UsageError, unknown_name
 
 
 class Written(NamedTuple):
@@ -59,6 +61,8 @@ def write_dataset(
         True
     """
     target = Path(target)
+    if format is not None and format not in get_args(Format):
+        raise unknown_name("format", format, get_args(Format))
     chosen = format or format_by_name(target)
     outputs = outputs_of(target, chosen)
     refuse_existing(outputs, overwrite=overwrite)
@@ -67,13 +71,17 @@ def write_dataset(
         write_hif(document_from_dataset(dataset), target)
         written = [target]
     elif chosen == "table":
-        written, lost = write_tables(dataset, target), left_behind_by_tables(dataset)
+        written, lost = write_tables(dataset, target), left_behind_by_tables(dataset, target)
     elif chosen == "folder":
         write_folder(dataset, target, overwrite=overwrite)
         written = [target]
     else:
         written = write_hmetis(dataset, target) if chosen == "hmetis" else write_cornell(dataset, target)
         lost = left_behind_by_text(dataset, hmetis=chosen == "hmetis")
+    if chosen in ("hif", "table", "folder"):
+        values = {"features": dataset.x, "labels": dataset.y}
+        wide = [name for name, tensor in values.items() if tensor is not None and tensor.dtype == torch.float64]
+        lost += [f"the precision of the {name} beyond 32 bits" for name in wide]
     for stale in set(outputs) - set(written):
         stale.unlink(missing_ok=True)
     return Written(written, [*dataset.provenance.details.get("left_behind", ()), *lost])

@@ -62,6 +62,7 @@ def source_record(dataset: NodeDataset) -> JsonObject:
         "task": dataset.task,
         "class_names": None if dataset.class_names is None else list(dataset.class_names),
         "feature_names": None if dataset.feature_names is None else list(dataset.feature_names),
+        **({"label_width": dataset.y.shape[1]} if dataset.y is not None and dataset.y.dim() == 2 else {}),
         "counts": {
             **(said.get("counts", {}) if isinstance(said, dict) else {}),
             "nodes": hypergraph.num_nodes,

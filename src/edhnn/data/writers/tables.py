@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import ExitStack
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +16,7 @@ import torch
 
 from edhnn.data.dataset import NodeDataset
 from edhnn.data.files import atomic_file, compressed_by_name
-from edhnn.data.ids import Ids
+from edhnn.data.ids import IdColumn, Ids, integers_if_all_canonical
 from edhnn.data.readers.arrow_tables import table_kind
 from edhnn.errors import DataError
 from edhnn.typing import IndexArray
@@ -22,8 +25,8 @@ from edhnn.typing import IndexArray
 def write_tables(dataset: NodeDataset, target: Path) -> list[Path]:
     """Write a dataset as CSV, TSV or Parquet tables.
 
-    The node table is written when there is something to say about nodes or a node is isolated; the hyperedge table
-    when there is something to say about hyperedges or one is empty.
+    The node table is written when there is something to say about nodes, a node is isolated, or the memberships alone
+    would number the nodes differently; the hyperedge table likewise.
 
     Args:
         dataset: The dataset.
@@ -31,31 +34,53 @@ def write_tables(dataset: NodeDataset, target: Path) -> list[Path]:
 
     Returns:
         The files written.
+
+    Raises:
+        DataError: if a table cannot hold the ids or an attribute, or two columns have one name; nothing is written.
     """
-    hypergraph = dataset.hypergraph
+    hypergraph, text = dataset.hypergraph, table_kind(target) != "parquet"
+    node, edge = (index.cpu().numpy() for index in (hypergraph.node_index, hypergraph.edge_index))
     incidences = {
-        "node": _ids(dataset.node_ids, hypergraph.node_index.cpu().numpy(), "node"),
-        "hyperedge": _ids(dataset.edge_ids, hypergraph.edge_index.cpu().numpy(), "hyperedge"),
+        "node": _ids(dataset.node_ids, node, "node", text=text),
+        "hyperedge": _ids(dataset.edge_ids, edge, "hyperedge", text=text),
     }
     if hypergraph.incidence_weight is not None:
         incidences["weight"] = pa.array(hypergraph.incidence_weight.cpu().numpy())
     tables = {target: pa.table(incidences)}
-    nodes = _node_columns(dataset)
-    if nodes or bool((hypergraph.degree == 0).any()):
-        tables[neighbour(target, "nodes")] = pa.table({"id": _ids(dataset.node_ids, None, "node"), **nodes})
-    edges = {name: _column(name, column) for name, column in dataset.edge_attributes.items()}
+    nodes = _node_columns(dataset, text=text)
+    if len(nodes) > 1 or bool((hypergraph.degree == 0).any()) or not _in_order(dataset.node_ids, node, text=text):
+        tables[neighbour(target, "nodes")] = _table(nodes, text=text)
+    edges = [("id", _ids(dataset.edge_ids, None, "hyperedge", text=text))]
+    edges += [(name, _column(name, column)) for name, column in dataset.edge_attributes.items()]
     if hypergraph.edge_weight is not None:
-        edges["weight"] = pa.array(hypergraph.edge_weight.cpu().numpy())
-    if edges or bool((hypergraph.edge_size == 0).any()):
-        tables[neighbour(target, "hyperedges")] = pa.table({"id": _ids(dataset.edge_ids, None, "hyperedge"), **edges})
-    for path, table in tables.items():
-        _write(table, path)
+        edges.append(("weight", pa.array(hypergraph.edge_weight.cpu().numpy())))
+    if len(edges) > 1 or bool((hypergraph.edge_size == 0).any()) or not _in_order(dataset.edge_ids, edge, text=text):
+        tables[neighbour(target, "hyperedges")] = _table(edges, text=text)
+    with ExitStack() as files:  # all of them or none
+        for path, table in tables.items():
+            _write(table, files.enter_context(atomic_file(path)), path)
     return list(tables)
 
 
-def left_behind_by_tables(dataset: NodeDataset) -> list[str]:
+def left_behind_by_tables(dataset: NodeDataset, target: Path) -> list[str]:
     """What tables cannot hold of this dataset, in words."""
-    return ["the sparsity of the features (written as full columns)"] if _is_sparse(dataset) else []
+    lost = ["the sparsity of the features (written as full columns)"] if _is_sparse(dataset) else []
+    if dataset.y is not None and dataset.task == "classification":
+        names: Any = dataset.class_names or range(dataset.num_classes or 0)
+        used = sorted({names[number] for number in set(dataset.y.tolist()) if number >= 0})
+        lost += ["the numbers of the classes (a reader sorts those in use)"] if used != list(names) else []
+    if "weight" in dataset.edge_attributes:
+        lost.append("that 'weight' is an attribute of hyperedges (a reader takes it for their weights)")
+    if table_kind(target) != "parquet":
+        ids = {"node": dataset.node_ids, "hyperedge": dataset.edge_ids}
+        lost += [
+            f"that the {kind} ids are text (they look like integers)" for kind in ids if _look_like_integers(ids[kind])
+        ]
+        columns = {**dataset.node_attributes, **dataset.edge_attributes}
+        if dataset.task == "classification":
+            columns["label"] = dataset.class_names or ()
+        lost += [f"that '{name}' is text (it looks like something else)" for name in columns if _misread(columns[name])]
+    return lost
 
 
 def _is_sparse(dataset: NodeDataset) -> bool:
@@ -69,10 +94,14 @@ def neighbour(target: Path, what: str) -> Path:
     return target.with_name(f"{stem}.{what}{target.name.removeprefix(stem)}")
 
 
-def _ids(ids: Ids, numbers: IndexArray | None, kind: str) -> pa.Array:
+def _ids(ids: Ids, numbers: IndexArray | None, kind: str, *, text: bool) -> pa.Array:
     try:
         if isinstance(ids.values, list):
             names = pa.array(ids.values)
+            if text and "" in ids.values:
+                raise DataError(
+                    f"A text table holds no empty ids. A {kind} has one.", remedy="Write Parquet or HIF instead."
+                )
             return names if numbers is None else names.take(pa.array(numbers))
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
         raise DataError(
@@ -83,32 +112,78 @@ def _ids(ids: Ids, numbers: IndexArray | None, kind: str) -> pa.Array:
     return pa.array(values if numbers is None else values[numbers])
 
 
-def _node_columns(dataset: NodeDataset) -> dict[str, Any]:
-    columns: dict[str, Any] = {}
+def _in_order(ids: Ids, mentions: IndexArray, *, text: bool) -> bool:
+    """Whether a reader numbers the ids as they are: integers ascending, text by first mention."""
+    names: list[Any] = ids.to_list() if not isinstance(ids.values, range) else []
+    if all(isinstance(name, int) for name in names):
+        return all(a < b for a, b in pairwise(names))
+    first = np.unique(mentions, return_index=True)[1]
+    return bool((np.diff(first) > 0).all()) and not (text and _look_like_integers(ids))
+
+
+def _look_like_integers(ids: Ids) -> bool:
+    """Whether these are texts that a reader of a text table takes for integers."""
+    if not isinstance(ids.values, list) or not all(isinstance(name, str) for name in ids.values):
+        return False
+    column = IdColumn()
+    column.append(ids.to_list())
+    integers_if_all_canonical([column])
+    return any(isinstance(chunk, pa.Array) and pa.types.is_integer(chunk.type) for chunk in column.chunks)
+
+
+def _misread(values: Sequence[Any]) -> bool:
+    """Whether these are texts that a reader of a text table takes for numbers, truth values or nothing."""
+    texts = pa.table({"": [value for value in values if isinstance(value, str)]})
+    if not len(texts):
+        return False
+    with pa.BufferOutputStream() as stream:
+        pa.csv.write_csv(texts, stream, pa.csv.WriteOptions(include_header=False))
+        written = stream.getvalue()
+    parse = pa.csv.ParseOptions(ignore_empty_lines=False, newlines_in_values=True)
+    read = pa.csv.read_csv(
+        pa.BufferReader(written),
+        pa.csv.ReadOptions(column_names=[""], block_size=max(len(written), 1)),
+        parse,
+        pa.csv.ConvertOptions(timestamp_parsers=[], null_values=[]),
+    )
+    kind = read.schema.types[0]
+    return "" in texts[""].to_pylist() or not (pa.types.is_string(kind) or pa.types.is_temporal(kind))
+
+
+def _node_columns(dataset: NodeDataset, *, text: bool) -> list[tuple[str, pa.Array]]:
+    columns = [("id", _ids(dataset.node_ids, None, "node", text=text))]
     if dataset.y is not None:
-        columns |= _label_columns(dataset)
+        columns += _label_columns(dataset)
     if dataset.x is not None:
         x = (dataset.x.to_dense() if _is_sparse(dataset) else dataset.x).cpu().numpy()
         names = dataset.feature_names or tuple(f"x{number}" for number in range(x.shape[1]))
-        columns |= {name: pa.array(x[:, number]) for number, name in enumerate(names)}
-    for name, column in dataset.node_attributes.items():
-        if name in columns:
-            raise DataError(f"Column names must differ. '{name}' is an attribute and a label or feature.")
-        columns[name] = _column(name, column)
-    return columns
+        columns += [(name, pa.array(x[:, number])) for number, name in enumerate(names)]
+    return columns + [(name, _column(name, column)) for name, column in dataset.node_attributes.items()]
 
 
-def _label_columns(dataset: NodeDataset) -> dict[str, pa.Array]:
+def _label_columns(dataset: NodeDataset) -> list[tuple[str, pa.Array]]:
     assert dataset.y is not None
     y = dataset.y.cpu()
     if dataset.task == "classification":
         names: Any = dataset.class_names or range(dataset.num_classes or 0)
-        return {"label": _column("label", [None if number < 0 else names[number] for number in y.tolist()])}
+        return [("label", _column("label", [None if number < 0 else names[number] for number in y.tolist()]))]
     if y.dim() == 1:
-        return {"label": pa.array(y.numpy(), from_pandas=True)}
-    width = y.shape[1]
-    heads = dataset.class_names or (f"label{number}" for number in range(width))
-    return {str(head): pa.array(y[:, number].numpy(), from_pandas=True) for number, head in enumerate(heads)}
+        return [("label", pa.array(y.numpy(), from_pandas=True))]
+    heads = dataset.class_names or tuple(f"label{number}" for number in range(y.shape[1]))
+    return [(str(head), pa.array(y[:, number].numpy(), from_pandas=True)) for number, head in enumerate(heads)]
+
+
+def _table(columns: list[tuple[str, pa.Array]], *, text: bool) -> pa.Table:
+    names = [name for name, _ in columns]
+    for name in names:
+        if names.count(name) > 1:
+            raise DataError(
+                f"Column names must differ. '{name}' is the name of two of the ids, weights, labels, features and "
+                "attributes."
+            )
+        if text and ("\n" in name or "\r" in name):
+            raise DataError(f"Names of columns in a text table must stand on one line. Got {name!r}.")
+    return pa.table([column for _, column in columns], names)
 
 
 def _column(name: str, values: Any) -> pa.Array:
@@ -121,17 +196,16 @@ def _column(name: str, values: Any) -> pa.Array:
         ) from error
 
 
-def _write(table: pa.Table, target: Path) -> None:
+def _write(table: pa.Table, path: Path, target: Path) -> None:
     kind = table_kind(target)
-    with atomic_file(target) as path:
-        if kind == "parquet":
-            pa.parquet.write_table(table, path)
-            return
-        options = pa.csv.WriteOptions(delimiter="\t" if kind == "tsv" else ",", quoting_style="needed")
-        try:
-            with compressed_by_name(path, target.name) as stream:
-                pa.csv.write_csv(table, stream, options)
-        except pa.ArrowException as error:
-            raise DataError(
-                f"A text table holds text and numbers only: {error}.", remedy="Write HIF or Parquet instead."
-            ) from error
+    if kind == "parquet":
+        pa.parquet.write_table(table, path)
+        return
+    options = pa.csv.WriteOptions(delimiter="\t" if kind == "tsv" else ",", quoting_style="needed")
+    try:
+        with compressed_by_name(path, target.name) as stream:
+            pa.csv.write_csv(table, stream, options)
+    except pa.ArrowException as error:
+        raise DataError(
+            f"A text table holds text and numbers only: {error}.", remedy="Write HIF or Parquet instead."
+        ) from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
@@ -34,10 +35,17 @@ def write_cornell(dataset: NodeDataset, target: Path) -> list[Path]:
     lines = {labels_path: [str(label + 1) for label in labels]} if labels else {}
     if labels and dataset.class_names is not None:
         lines[names_path] = [str(name) for name in dataset.class_names]
-    with atomic_file(target) as path, compressed_by_name(path, target.name) as stream:
-        write_integer_lines(stream, dataset.hypergraph, offset=1)
-    for neighbour, content in lines.items():
-        _write_lines(neighbour, content)
+        broken = [name for name in lines[names_path] if "\n" in name or "\r" in name]
+        if broken:
+            raise DataError(f"Class names in Cornell text must stand on one line. Got {broken[0]!r}.")
+    with ExitStack() as files:  # all of them or none
+        path = files.enter_context(atomic_file(target))
+        with compressed_by_name(path, target.name) as stream:
+            write_integer_lines(stream, dataset.hypergraph, offset=1)
+        for neighbour, content in lines.items():
+            path = files.enter_context(atomic_file(neighbour))
+            with compressed_by_name(path, neighbour.name) as stream:
+                stream.write("".join(f"{line}\n" for line in content).encode())
     return [target, *lines]
 
 
@@ -77,6 +85,8 @@ def left_behind_by_text(dataset: NodeDataset, *, hmetis: bool) -> list[str]:
     ]
     lost += ["the features"] if dataset.x is not None else []
     lost += ["the labels"] if dataset.y is not None and (hmetis or dataset.task != "classification") else []
+    names = dataset.class_names if dataset.task == "classification" and not hmetis else None
+    lost += ["that class names are numbers (written as text)"] if any(isinstance(n, int) for n in names or ()) else []
     lost += ["the incidence weights"] if hypergraph.incidence_weight is not None else []
     lost += ["the hyperedge weights"] if hypergraph.edge_weight is not None and not hmetis else []
     held = {"weight"} if hmetis else set()
@@ -88,12 +98,13 @@ def left_behind_by_text(dataset: NodeDataset, *, hmetis: bool) -> list[str]:
 def _whole(kind: str, weights: object) -> list[int] | None:
     if weights is None:
         return None
-    array = np.asarray(weights, dtype=np.float64)
-    if (array != np.floor(array)).any() or not np.isfinite(array).all():
-        raise DataError(f"hMETIS holds whole-number {kind} weights only.", remedy="Round them, or write HIF instead.")
+    try:
+        array = np.asarray(weights, dtype=np.float64)
+    except (ValueError, TypeError, OverflowError):
+        array = np.array([np.nan])
+    if not (np.isfinite(array) & (array == np.floor(array)) & (array >= 0) & (array < 2**53)).all():
+        raise DataError(
+            f"hMETIS holds whole-number {kind} weights only, 0 or more and less than 2 to the 53rd.",
+            remedy="Round them, or write HIF instead.",
+        )
     return [int(weight) for weight in array]
-
-
-def _write_lines(target: Path, lines: list[str]) -> None:
-    with atomic_file(target) as path, compressed_by_name(path, target.name) as stream:
-        stream.write("".join(f"{line}\n" for line in lines).encode())
