@@ -1,7 +1,7 @@
 r"""The hypergraph: a frozen value, checked once, that knows its own counts.
 
 $\mathcal{G} = (V, E)$ with hyperedges $e \subseteq V$ is stored in its bipartite (star) form: one pair $(v, e)$ per
-membership, sorted by hyperedge and then by node. Both compressed orders are derived once, when it is made:
+membership, sorted by hyperedge and then by node. Both compressed orders are derived once:
 
     members of e:      node_index[edge_ptr[e] : edge_ptr[e + 1]]
     hyperedges of v:   edge_index[node_order[node_ptr[v] : node_ptr[v + 1]]]
@@ -67,7 +67,7 @@ class Hypergraph:
     merged_memberships: int = field(init=False)
     edge_ptr: Int[Tensor, " E_plus_1"] = field(init=False, repr=False)
     node_ptr: Int[Tensor, " N_plus_1"] = field(init=False, repr=False)
-    node_order: Int[Tensor, " I"] = field(init=False, repr=False)
+    _node_order: Tensor | None = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         node, edge = _as_index("node_index", self.node_index), _as_index("edge_index", self.edge_index)
@@ -83,7 +83,6 @@ class Hypergraph:
         key, incidence_weight = _sort_and_merge(edge.long() * self.num_nodes + node, incidence_weight)
         edge_index = torch.div(key, max(self.num_nodes, 1), rounding_mode="floor")
         node_index = key.sub_(edge_index * self.num_nodes)
-        narrow = node_index.int() if self.num_nodes < 2**31 else node_index
         self._fill(
             merged_memberships=self.node_index.shape[0] - len(node_index),
             node_index=node_index,
@@ -92,7 +91,7 @@ class Hypergraph:
             incidence_weight=incidence_weight,
             edge_ptr=_bounds(edge_index, self.num_edges),
             node_ptr=_bounds(node_index, self.num_nodes),
-            node_order=torch.sort(narrow, stable=True).indices,
+            _node_order=None,
         )
 
     def _fill(self, **values: Tensor | int | None) -> None:
@@ -168,6 +167,15 @@ class Hypergraph:
             value = getattr(self, name)
             copy._fill(**{name: value.to(device) if isinstance(value, Tensor) else value})
         return copy
+
+    @property
+    def node_order(self) -> Int[Tensor, " I"]:
+        """Incidences in the order of their nodes, and within a node of their hyperedges; derived at first use."""
+        if self._node_order is None:
+            narrow = self.node_index.int() if self.num_nodes < 2**31 else self.node_index
+            self._fill(_node_order=torch.sort(narrow, stable=True).indices)
+        assert self._node_order is not None
+        return self._node_order
 
     @property
     def num_incidences(self) -> int:

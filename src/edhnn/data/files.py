@@ -205,7 +205,11 @@ def atomic_folder(target: Path, *, overwrite: bool = False) -> Iterator[Path]:
         if target.exists():
             aside = temporary.with_suffix(".old")
             target.replace(aside)
-            temporary.replace(target)
+            try:
+                temporary.replace(target)
+            except BaseException:
+                aside.replace(target)
+                raise
             shutil.rmtree(aside)
         else:
             temporary.replace(target)

@@ -7,7 +7,7 @@ Integers and strings never meet: ``1`` and ``"1"`` are two ids.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any, overload
@@ -127,7 +127,7 @@ def encode_ids(listing: IdColumn, mentions: IdColumn) -> tuple[Ids, IndexArray, 
     chunks = [*listing.chunks, *mentions.chunks]
     kinds = {chunk.type if isinstance(chunk, pa.Array) else None for chunk in chunks}
     if kinds <= {pa.int32(), pa.int64()} and chunks:
-        return _encode_integers(_joined(listing), _joined(mentions))
+        return _encode_integers(listing, mentions)
     if not chunks:
         return Ids(range(0)), np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
     if len(kinds) > 1 or None in kinds:
@@ -195,42 +195,51 @@ def _arrow_integers(numbers: IntArray) -> pa.Array:
     return pc.cast(view, pa.int32() if narrow else pa.int64())
 
 
-def _joined(column: IdColumn) -> IntArray:
-    joined: IntArray = np.zeros(column.length, dtype=np.int64)
-    place = 0
-    while column.chunks:
-        chunk = column.chunks.pop(0)
-        assert isinstance(chunk, pa.Array)
-        joined[place : place + len(chunk)] = _view(chunk)
-        place += len(chunk)
-        del chunk
-    pa.default_memory_pool().release_unused()
-    return joined
-
-
-def _encode_integers(listing: IntArray, mentions: IntArray) -> tuple[Ids, IndexArray, IndexArray]:
+def _encode_integers(listing: IdColumn, mentions: IdColumn) -> tuple[Ids, IndexArray, IndexArray]:
     """Integers through a table over their range where that is small, through their sorted values where not."""
-    listed = _first_mentions(listing)
-    ends = [array for array in (listing, mentions) if len(array)]
-    low, high = min(int(array.min()) for array in ends), max(int(array.max()) for array in ends)
-    width = high - low + 1
-    if width > 4 * (len(listing) + len(mentions)) + 2**20:
-        values = np.unique(np.concatenate([listed, mentions]))
+    columns = [[_view(chunk) for chunk in column.chunks] for column in (listing, mentions)]
+    low, high = (int(end([end(view) for views in columns for view in views])) for end in (np.min, np.max))
+    listed = _first_mentions(np.concatenate([np.zeros(0, dtype=np.int64), *columns[0]]))
+    small = 4 * (listing.length + mentions.length) + 2**20
+    low = 0 if low >= 0 and high < small else low  # then the integers are places in the table as they are
+    if high - low >= small:
+        values = np.unique(np.concatenate([view for views in columns for view in views]).astype(np.int64))
         rank = _ranks(np.searchsorted(values, listed), np.ones(len(values), dtype=np.bool_))
-        ids = np.empty(len(values), dtype=np.int64)
-        ids[rank] = values
-        return Ids(ids), rank[np.searchsorted(values, listing)], rank[np.searchsorted(values, mentions)]
-    listing, listed = listing - low, listed - low
-    mentions -= low
-    present = np.zeros(width, dtype=np.bool_)
-    present[mentions] = True
-    present[listed] = True
-    rank = _ranks(listed, present)
-    ids = np.empty(int(present.sum()), dtype=np.int64)
-    found = np.flatnonzero(present)
-    ids[rank[found]] = found + low
-    plain = low == 0 and bool((ids == np.arange(len(ids))).all())
-    return Ids(range(len(ids)) if plain else ids), rank[listing], rank[mentions]
+        numbers = [_gathered(views, lambda view: rank[np.searchsorted(values, view)]) for views in columns]
+    else:
+        present = np.zeros(high - low + 1, dtype=np.bool_)
+        for view in (view for views in columns for view in views):
+            present[_places(view, low)] = True
+        rank = _ranks(_places(listed, low), present)
+        numbers = [_gathered(views, lambda view: rank[_places(view, low)]) for views in columns]
+        found = np.flatnonzero(present)
+        rank, values = rank[found], found + low
+    del columns
+    listing.chunks.clear()
+    mentions.chunks.clear()
+    pa.default_memory_pool().release_unused()
+    ids = np.empty(len(values), dtype=np.int64)
+    ids[rank] = values
+    plain = bool((ids == np.arange(len(ids))).all())
+    return Ids(range(len(ids)) if plain else ids), numbers[0], numbers[1]
+
+
+def _places(view: npt.NDArray[np.signedinteger[Any]], low: int) -> npt.NDArray[np.signedinteger[Any]]:
+    return view.astype(np.int64) - low if low else view
+
+
+def _gathered(
+    views: Sequence[npt.NDArray[np.signedinteger[Any]]],
+    look_up: Callable[[npt.NDArray[np.signedinteger[Any]]], IndexArray],
+) -> IndexArray:
+    """The numbers of a column, looked up view by view, which stays in the processor's cache."""
+    length = sum(map(len, views))
+    numbers: IndexArray = np.empty(length, dtype=np.int32 if length < 2**31 else np.int64)
+    place = 0
+    for view in views:
+        numbers[place : place + len(view)] = look_up(view)
+        place += len(view)
+    return numbers
 
 
 def _first_mentions(numbers: IntArray) -> IntArray:

@@ -92,7 +92,7 @@ def _real(value: RawLabel) -> float:
     try:
         return float(value)
     except OverflowError:
-        return math.copysign(math.inf, value)
+        return math.inf if value > 0 else -math.inf
 
 
 def _missing(value: RawLabel) -> bool:

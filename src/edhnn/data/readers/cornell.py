@@ -69,6 +69,10 @@ def read_cornell(hyperedges_path: Path, labels_path: Path | None, limits: Limits
 
     class_names = _names(hyperedges_path.with_name(f"label-names-{suffix}"), limits)
     node_names = _names(hyperedges_path.with_name(f"node-names-{suffix}"), limits)
+    notes: tuple[str, ...] = ()
+    if node_names is not None and len(node_names) != num_nodes:
+        notes = (f"node names passed over: there are {len(node_names)}, for {num_nodes} nodes",)
+        node_names = None
     if labels is not None and class_names is not None and labels.max(initial=0) > len(class_names):
         place = int(np.argmax(labels))
         raise DataError(
@@ -84,8 +88,8 @@ def read_cornell(hyperedges_path: Path, labels_path: Path | None, limits: Limits
         class_names=None if labels is None or class_names is None else tuple(class_names),
         node_ids=Ids(np.arange(1, num_nodes + 1)),
         edge_ids=Ids(np.arange(1, len(sizes) + 1)),
-        node_attributes={} if node_names is None or len(node_names) != num_nodes else {"name": node_names},
-        provenance=Provenance(str(hyperedges_path), "cornell"),
+        node_attributes={} if node_names is None else {"name": node_names},
+        provenance=Provenance(str(hyperedges_path), "cornell", notes),
     )
 
 

@@ -83,10 +83,10 @@ def _header(path: Path, numbers: IntArray, sizes: IntArray) -> tuple[int, int, i
     form = int(numbers[2]) if len(sizes) and sizes[0] == 3 else 0
     if not len(sizes) or sizes[0] not in (2, 3) or form not in (0, 1, 10, 11):
         raise DataError(
-            f"The first line must be 'hyperedges nodes' or 'hyperedges nodes format' with format 1, 10 or 11. "
+            f"The header must be 'hyperedges nodes' or 'hyperedges nodes format' with format 1, 10 or 11. "
             f"Got '{shown}'.",
             path=path,
-            where="line 1",
+            where="the first line that is no comment",
         )
     num_edges, num_nodes = int(numbers[0]), int(numbers[1])
     if num_edges > len(sizes):

@@ -92,7 +92,7 @@ class IntegerLines:
         sizes = np.bincount(line_of, minlength=len(line_ends))
         self._check_digits(starts, stops, block)
         if self._commas:
-            self._check_commas(text, starts, line_of, line_ends, block)
+            self._check_commas(text, starts, line_of, line_ends, sizes, block)
         self.line += len(line_ends)
         return _values(text, starts, stops), sizes
 
@@ -108,22 +108,23 @@ class IntegerLines:
             raise self._error(block, int(starts[long[0]]))
 
     def _check_commas(
-        self, text: npt.NDArray[np.uint8], starts: IntArray, line_of: IntArray, line_ends: IntArray, block: bytes
+        self,
+        text: npt.NDArray[np.uint8],
+        starts: IntArray,
+        line_of: IntArray,
+        line_ends: IntArray,
+        sizes: IntArray,
+        block: bytes,
     ) -> None:
-        """Between two numbers of a line stands exactly one comma; before the first and after the last, none."""
+        """On a line of n numbers stand n - 1 commas (none if n is 0), and k of them before number k, from 0."""
         commas = np.flatnonzero(text == _COMMA)
-        before = np.searchsorted(commas, starts)
-        expected = np.arange(len(starts)) - line_of  # each earlier line with numbers has one comma fewer than numbers
-        empty_lines = np.flatnonzero(np.bincount(line_of, minlength=len(line_ends)) == 0)
-        expected += np.searchsorted(empty_lines, line_of)
-        wrong = np.flatnonzero(before != expected)
-        last = np.append(line_of[1:] != line_of[:-1], True) if len(line_of) else np.zeros(0, dtype=bool)
-        commas_to_line_end = np.searchsorted(commas, line_ends[line_of])
-        wrong_end = np.flatnonzero(last & (commas_to_line_end != before))
-        if len(wrong) or len(wrong_end):
-            raise self._error(block, int(min([*starts[wrong[:1]], *starts[wrong_end[:1]]])))
-        if len(commas) != (int(before[-1]) if len(before) else 0):  # commas on lines without a number
-            raise self._error(block, int(commas[0 if not len(before) else int(before[-1])]))
+        on_line = np.bincount(np.searchsorted(line_ends, commas), minlength=len(line_ends))
+        wrong = on_line != np.maximum(sizes - 1, 0)
+        commas_before, numbers_before = np.cumsum(on_line) - on_line, np.cumsum(sizes) - sizes
+        place = np.arange(len(starts)) - numbers_before[line_of]
+        wrong[line_of[np.searchsorted(commas, starts) - commas_before[line_of] != place]] = True
+        if wrong.any():
+            raise self._error(block, int(line_ends[np.argmax(wrong)]))
 
     def _error(self, block: bytes, offset: int) -> DataError:
         begin = block.rfind(b"\n", 0, offset) + 1

@@ -14,6 +14,7 @@ import pyarrow.csv
 import pyarrow.parquet
 import torch
 
+from edhnn.data.columns import numbers_in
 from edhnn.data.dataset import NodeDataset
 from edhnn.data.files import atomic_file, compressed_by_name
 from edhnn.data.ids import IdColumn, Ids, integers_if_all_canonical
@@ -69,7 +70,7 @@ def left_behind_by_tables(dataset: NodeDataset, target: Path) -> list[str]:
         names: Any = dataset.class_names or range(dataset.num_classes or 0)
         used = sorted({names[number] for number in set(dataset.y.tolist()) if number >= 0})
         lost += ["the numbers of the classes (a reader sorts those in use)"] if used != list(names) else []
-    if "weight" in dataset.edge_attributes:
+    if numbers_in(dataset.edge_attributes.get("weight", ("none",))) is not None:
         lost.append("that 'weight' is an attribute of hyperedges (a reader takes it for their weights)")
     if table_kind(target) != "parquet":
         ids = {"node": dataset.node_ids, "hyperedge": dataset.edge_ids}

@@ -1,0 +1,162 @@
+"""Columns sorted into labels, features and attributes: what is guessed is said, what is missing is named."""
+
+import math
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import torch
+
+from edhnn import DataError, UsageError
+from edhnn.data.columns import LABEL_GUESSES, ColumnRequest, numbers_in, sort_columns
+
+NAN = math.nan
+
+
+def sort(columns, count=2, **request):
+    return sort_columns(columns, ColumnRequest(**request), count, lambda row: f"line {row + 2} (node {row})")
+
+
+def arrow(**columns):
+    return {name: pa.chunked_array([pa.array(values)]) for name, values in columns.items()}
+
+
+@pytest.mark.parametrize("name", [*LABEL_GUESSES, "Label", "CLASS"])
+def test_a_label_is_guessed_by_its_name_and_said(name):
+    found = sort({"size": [1, 2], name: ["a", "b"]})
+    assert found.labels is not None
+    assert found.labels.class_names == ("a", "b")
+    assert f"label column guessed: '{name}'" in found.notes
+
+
+def test_of_several_possible_labels_the_first_guess_wins_and_of_equal_ones_the_first_column():
+    assert sort({"y": ["a", "b"], "Label": ["c", "d"], "label": ["e", "f"]}).labels.class_names == ("c", "d")
+    assert sort({"target": ["a", "b"], "class": ["c", "d"]}).labels.class_names == ("c", "d")
+
+
+def test_every_other_column_of_numbers_is_a_feature_and_said():
+    columns = {f"f{number}": [number, 0.5] for number in range(7)} | {"name": ["a", "b"], "label": [0, 1]}
+    found = sort(columns)
+    assert found.feature_names == tuple(f"f{number}" for number in range(7))
+    assert found.x.tolist() == [[0, 1, 2, 3, 4, 5, 6], [0.5] * 7]
+    assert found.x.dtype == torch.float32
+    assert found.attributes == {"name": ["a", "b"]}
+    assert found.notes == [
+        "label column guessed: 'label'",
+        "feature columns guessed (all other columns of numbers): f0, f1, f2, f3, f4, ... (7 in all)",
+    ]
+
+
+def test_what_was_asked_for_is_not_noted_and_the_rest_stays_an_attribute():
+    found = sort({"a": [1, 2], "b": [3, 4], "label": ["x", "y"], "c": [5, 6]}, label=("c",), features=("b",))
+    assert found.notes == []
+    assert found.labels.class_names == (5, 6)
+    assert (found.feature_names, found.x.tolist()) == (("b",), [[3.0], [4.0]])
+    assert found.attributes == {"a": [1, 2], "label": ["x", "y"]}
+
+
+def test_a_feature_asked_for_is_not_guessed_to_be_the_label():
+    found = sort({"y": [1, 2], "x": [3, 4]}, features=("x", "y"))
+    assert found.labels is None
+    assert found.x.tolist() == [[3.0, 1.0], [4.0, 2.0]]
+
+
+def test_features_may_be_declined():
+    found = sort({"a": [1, 2]}, features=())
+    assert (found.x, found.feature_names, found.attributes) == (None, None, {"a": [1, 2]})
+
+
+def test_without_columns_there_is_nothing():
+    found = sort({}, count=0)
+    assert (found.x, found.labels, found.attributes, found.notes) == (None, None, {}, [])
+
+
+@pytest.mark.parametrize(
+    ("request_", "error", "message"),
+    [
+        (dict(label=("colr",)), UsageError, "--label column must be one of a, color. Got 'colr'.*Did you mean 'color'"),
+        (dict(features=("a", "zz")), UsageError, "--features column must be one of a, color. Got 'zz' instead"),
+        (dict(features=("color",)), DataError, "feature column 'color' must hold numbers only"),
+        (dict(label=("a", "color")), DataError, "each must be a column of numbers. 'color' is not"),
+        (dict(label=("color",), task="regression"), DataError, "must be numbers. Got 'red'"),
+        (dict(label=("color",), task="multilabel"), DataError, "each must be a column of numbers. 'color' is not"),
+    ],
+)
+def test_requests_that_cannot_be_met(request_, error, message):
+    with pytest.raises(error, match=message):
+        sort({"a": [1, 2], "color": ["red", "blue"]}, **request_)
+
+
+def test_asking_for_columns_where_there_are_none():
+    with pytest.raises(UsageError, match="--label names the column 'a', but the nodes have no columns"):
+        sort({}, label=("a",))
+
+
+@pytest.mark.parametrize("columns", [{"size": [1.5, None, 2.0]}, arrow(size=[1.5, None, 2.0])])
+def test_a_missing_feature_is_refused_with_its_place_or_kept(columns):
+    with pytest.raises(DataError, match=r"line 3 \(node 1\): .*'size' must be a finite number.*Got nothing; 1 such"):
+        sort(columns, count=3)
+    kept = sort(columns, count=3, keep_missing=True)
+    assert repr(kept.x.tolist()) == repr([[1.5], [NAN], [2.0]])
+
+
+@pytest.mark.parametrize("value", [math.inf, -math.inf, 1e39, 10**39])
+@pytest.mark.parametrize("keep_missing", [False, True])
+def test_an_infinite_feature_and_one_beyond_32_bits_are_refused(value, keep_missing):
+    with pytest.raises(DataError, match=r"line 2 \(node 0\): .*finite number"):
+        sort({"size": [value, 1]}, keep_missing=keep_missing)
+
+
+def test_numbers_as_lists_and_as_arrow_columns():
+    np.testing.assert_array_equal(numbers_in([1, 2.5, None]), [1, 2.5, NAN])
+    assert numbers_in([1, "2"]) is None
+    assert numbers_in([True, 1]) is None
+    assert numbers_in([10**400]) is None
+    assert numbers_in([[1]]) is None
+    for values, expected in (
+        ([1, None], [1, NAN]),
+        ([True, None], [1, NAN]),
+        ([0.5, NAN], [0.5, NAN]),
+        ([2**53 + 1, 2**63 - 1], [2**53, 2**63]),
+    ):
+        np.testing.assert_array_equal(numbers_in(pa.chunked_array([pa.array(values)])), expected)
+    np.testing.assert_array_equal(
+        numbers_in(pa.chunked_array([pa.array([2**64 - 1], pa.uint64())])), np.array([2.0**64])
+    )
+    for values in (["1"], [None], [[1]]):
+        assert numbers_in(pa.chunked_array([pa.array(values)])) is None
+
+
+@pytest.mark.parametrize(
+    ("columns", "asked", "task", "y", "names"),
+    [
+        (dict(k=["b", None, "a"]), ("k",), "classification", [1, -1, 0], ("a", "b")),
+        (dict(k=[True, False, None]), ("k",), "classification", [1, 0, -1], (0, 1)),
+        (dict(k=[7, None, 5]), ("k",), "classification", [1, -1, 0], (5, 7)),
+        (dict(k=[0.5, None, 2.0]), ("k",), "regression", [0.5, NAN, 2.0], None),
+        (dict(a=[0, 1, None], b=[1, 1, 0]), ("a", "b"), "multilabel", [[0, 1], [1, 1], [NAN, 0]], ("a", "b")),
+        (dict(a=[True, False, None], b=[1, 1, 0]), ("a", "b"), "multilabel", [[1, 1], [0, 1], [NAN, 0]], ("a", "b")),
+        (dict(a=[0.5, 1, None], b=[1, 1, 0]), ("b", "a"), "regression", [[1, 0.5], [1, 1], [0, NAN]], None),
+    ],
+)
+def test_labels_of_every_kind_from_arrow_columns(columns, asked, task, y, names):
+    found = sort(arrow(**columns), count=3, label=asked)
+    assert (found.labels.task, found.labels.class_names) == (task, names)
+    np.testing.assert_array_equal(found.labels.y.numpy(), y)
+    assert found.x is None
+
+
+def test_one_column_as_multi_label():
+    found = sort(arrow(a=[0, 1]), label=("a",), task="multilabel")
+    assert (found.labels.y.tolist(), found.labels.task) == ([[0.0], [1.0]], "multilabel")
+
+
+@pytest.mark.parametrize("values", [[["a"], ["b"]], [{"a": 1}, {"a": 2}]])
+def test_lists_and_objects_are_no_labels(values):
+    with pytest.raises(DataError, match="'label' must hold one text or number per node"):
+        sort({"label": values})
+
+
+def test_attributes_come_back_as_plain_lists():
+    found = sort(arrow(name=["a", None], flags=[[1], [2, 3]]))
+    assert found.attributes == {"name": ["a", None], "flags": [[1], [2, 3]]}
