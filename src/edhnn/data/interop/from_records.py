@@ -1,4 +1,4 @@
-"""Records (see `edhnn.data.interop.records`) back to a `NodeDataset`.
+"""Records (see `edhnn.data.records`) back to a `NodeDataset`.
 
 An object that carries our mark is restored to what was written. One from elsewhere gets the labels and features that
 are asked for by name; every other attribute stays an attribute, and nothing is guessed.
@@ -12,15 +12,13 @@ from dataclasses import dataclass, field
 from typing import Any, final
 
 import numpy as np
-import scipy.sparse as sp
 import torch
-from torch import Tensor
 
-from edhnn.data.columns import ColumnRequest, NodeColumns, sort_columns
-from edhnn.data.dataset import UNLABELLED, NodeDataset, Provenance, Task, sparse_features
+from edhnn.data.columns import ColumnRequest, sort_columns
+from edhnn.data.dataset import NodeDataset, Provenance, Task
 from edhnn.data.ids import Ids
-from edhnn.data.interop.records import FEATURES, LABEL, WEIGHT, Mark, read_mark
-from edhnn.data.labels import Labels
+from edhnn.data.marked import as_marked
+from edhnn.data.records import WEIGHT, Mark, read_mark
 from edhnn.errors import DataError
 from edhnn.hypergraph import Hypergraph
 from edhnn.typing import FloatArray, IntArray, JsonObject, NodeOrEdgeId
@@ -92,7 +90,7 @@ def dataset_from(found: Found, asked: ColumnRequest) -> NodeDataset:
     )
     columns = columns_of(found.nodes, "node", mark.node_attributes if mark else ())
     if mark is not None and asked == request(None, (), None):
-        nodes = _as_marked(columns, mark, found.node_ids)
+        nodes = as_marked(columns, mark, found.node_ids)
     else:
         nodes = sort_columns(
             columns, asked, hypergraph.num_nodes, lambda place: f"node {found.node_ids[place]!r} of the {found.library}"
@@ -166,71 +164,3 @@ def weights_from(values: Sequence[Any], ids: Sequence[object], kind: str = "hype
 
 def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
-
-
-def _as_marked(columns: dict[str, Sequence[Any]], mark: Mark, ids: Ids) -> NodeColumns:
-    result = NodeColumns()
-    if mark.num_features is not None:
-        rows = columns.pop(FEATURES, [None] * len(ids))
-        result.x = _features(rows, mark, mark.num_features, ids)
-        result.feature_names = mark.feature_names
-    if mark.task is not None:
-        values = columns.pop(LABEL, [None] * len(ids))
-        y = _classes(values, mark, ids) if mark.task == "classification" else _numbers(values, mark, ids)
-        result.labels = Labels(y, mark.task, mark.class_names)
-    result.attributes = columns
-    return result
-
-
-def _features(rows: Sequence[Any], mark: Mark, width: int, ids: Ids) -> Tensor:
-    kind = dict if mark.sparse else Sequence
-    for row, name in zip(rows, ids, strict=True):
-        if not isinstance(row, kind) or isinstance(row, str) or (not mark.sparse and len(row) != width):
-            shape = f"a dictionary from column to value, {width} columns wide" if mark.sparse else f"{width} numbers"
-            raise DataError(f"'{FEATURES}' must be {shape}. Got {row!r} at node {name!r}.", remedy=_UNMARK)
-    try:
-        if not mark.sparse:
-            return _tensor([value for row in rows for value in row], mark.features_type).reshape(len(ids), width)
-        keys = np.array([int(key) for row in rows for key in row], dtype=np.int64)
-        values = np.array([value for row in rows for value in row.values()], dtype=np.float64)
-        bounds = np.cumsum([0, *(len(row) for row in rows)])
-        matrix = sp.csr_array((values, keys, bounds), shape=(len(ids), width))
-        matrix.check_format(full_check=True)
-        return sparse_features(matrix, getattr(torch, mark.features_type))
-    except (TypeError, ValueError) as error:
-        raise DataError(f"'{FEATURES}' must hold numbers, in {width} columns: {error}.", remedy=_UNMARK) from error
-
-
-def _classes(values: Sequence[Any], mark: Mark, ids: Ids) -> Tensor:
-    names = mark.class_names
-    number = {} if names is None else {name: place for place, name in enumerate(names)}
-    y = []
-    for value, name in zip(values, ids, strict=True):
-        fits = isinstance(value, str | int) and (
-            value in number or (names is None and isinstance(value, int) and value >= 0)
-        )
-        if value is not None and not fits:
-            allowed = "a class number" if names is None else "one of the class names of the mark"
-            raise DataError(f"'{LABEL}' must be {allowed}. Got {value!r} at node {name!r}.", remedy=_UNMARK)
-        y.append(UNLABELLED if value is None else number[value] if names is not None else value)
-    return torch.tensor(y, dtype=torch.int64)
-
-
-def _numbers(values: Sequence[Any], mark: Mark, ids: Ids) -> Tensor:
-    width = mark.label_width
-    try:
-        if width is None:
-            return _tensor(values, mark.label_type)
-        flat = [number for value in values for number in ([None] * width if value is None else value)]
-        return _tensor(flat, mark.label_type).reshape(len(ids), width)
-    except (TypeError, ValueError, RuntimeError) as error:
-        shape = "a number" if width is None else f"{width} numbers"
-        raise DataError(f"'{LABEL}' must be {shape} at every node: {error}.", remedy=_UNMARK) from error
-
-
-def _tensor(values: Sequence[Any], kind: str) -> Tensor:
-    numbers = np.array([math.nan if value is None else value for value in values], dtype=np.float64)
-    return torch.from_numpy(numbers).to(getattr(torch, kind))
-
-
-_UNMARK = "Correct it, or remove the attribute 'edhnn' and ask for labels and features by name."

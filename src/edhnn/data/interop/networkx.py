@@ -24,7 +24,7 @@ from edhnn.data.interop.from_records import (
     weights_from,
 )
 from edhnn.data.interop.lazy import import_library, wrong_type
-from edhnn.data.interop.records import MARK, WEIGHT, edge_records, mark_of, node_records, unique_ids
+from edhnn.data.records import MARK, WEIGHT, edge_records, mark_of, node_records, unique_ids
 from edhnn.errors import DataError, UsageError
 
 _SIDES = ("node", "hyperedge")

@@ -23,7 +23,7 @@ from edhnn.data.ids import Ids
 from edhnn.data.interop.from_records import checked_ids, provenance
 from edhnn.data.interop.lazy import import_library, wrong_type
 from edhnn.data.interop.pyg_parts import as_float, counts, features_from, index_from, labels_from
-from edhnn.data.interop.records import MARK, mark_of, read_mark
+from edhnn.data.records import MARK, mark_of, read_mark
 from edhnn.errors import DataError
 from edhnn.hypergraph import Hypergraph
 from edhnn.typing import JsonObject

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from edhnn.data.dataset import Task, sparse_features
-from edhnn.data.interop.records import Mark
 from edhnn.data.labels import Labels
+from edhnn.data.records import Mark
 from edhnn.errors import DataError
 
 _MASKS = ("train_mask", "val_mask", "test_mask")

@@ -18,7 +18,7 @@ from edhnn.data.dataset import NodeDataset, Task
 from edhnn.data.ids import Ids
 from edhnn.data.interop.frames import from_frame
 from edhnn.data.interop.lazy import import_library
-from edhnn.data.interop.records import LABEL, WEIGHT, label_values
+from edhnn.data.records import LABEL, WEIGHT, label_values
 from edhnn.errors import DataError
 
 NODE, EDGE = "node", "hyperedge"

@@ -16,7 +16,7 @@ import numpy as np
 from edhnn.data.dataset import NodeDataset, Task
 from edhnn.data.interop.from_records import ForeignRecord, Found, checked_ids, dataset_from, request, weights_from
 from edhnn.data.interop.lazy import import_library, wrong_type
-from edhnn.data.interop.records import MARK, edge_records, mark_of, node_records, unique_ids
+from edhnn.data.records import MARK, edge_records, mark_of, node_records, unique_ids
 from edhnn.typing import FloatArray
 
 _INCIDENCE_WEIGHT = "incidence_weight"

@@ -20,8 +20,9 @@ from msgspec import UNSET, UnsetType
 from edhnn.data.files import ByteReader, Limits, open_limited, size_in_words
 from edhnn.data.hif import HifDocument, NetworkType, Records, WeightColumn
 from edhnn.data.ids import IdColumn, encode_ids
+from edhnn.data.readers.json_structure import last_record_end, value_end
 from edhnn.errors import DataError, LimitError
-from edhnn.typing import IndexArray, IntArray, JsonObject
+from edhnn.typing import IndexArray, JsonObject
 
 _BLOCK_BYTES = 4 * 2**20
 _MAX_KEY_BYTES = 2**20
@@ -31,10 +32,6 @@ _BLANKS = b" \t\r\n"
 _BLANK = re.compile(rb"[ \t\r\n]*")
 _ERROR_AT_RECORD = re.compile(r" - at `\$\[(\d+)\](.*)`$")
 _ERROR_AT_BYTE = re.compile(r" \(byte (\d+)\)$")
-
-# What a byte means to the search for record ends: quotes toggle strings, brackets change depth.
-_MEANING = np.zeros(256, dtype=np.int8)
-_MEANING[[ord("{"), ord("[")]], _MEANING[[ord("}"), ord("]")]], _MEANING[ord('"')] = 1, -1, 2
 
 
 class _Incidence(msgspec.Struct, forbid_unknown_fields=True, gc=False):
@@ -181,7 +178,7 @@ class _HifParser:
             end = self._buffer.rfind(b"}") + 1
             if end and self._append(section, end, strict=False):
                 continue
-            end, closed = _last_record_end(self._buffer)
+            end, closed = last_record_end(self._buffer)
             if end or closed:
                 self._append(section, end, strict=True)
             else:
@@ -237,7 +234,7 @@ class _HifParser:
     def _value(self, key: str, kind: Any) -> Any:
         """A value that is held whole: a string or an object."""
         self._at(b"")  # pass over blanks
-        while not (end := _value_end(self._buffer)):
+        while not (end := value_end(self._buffer)):
             self._refill(f"'{key}'")
         try:
             value = msgspec.json.decode(self._buffer[:end], type=kind)
@@ -309,55 +306,6 @@ def _assemble(
         network_type=network_type,
         metadata=metadata,
     )
-
-
-def _structure(text: bytes) -> tuple[IntArray, IntArray]:
-    """Where brackets outside strings stand, and the depth after each, counted from 0 at the start of ``text``."""
-    meaning = _MEANING[np.frombuffer(text, dtype=np.uint8)]
-    places = np.flatnonzero(meaning)
-    kinds = meaning[places]
-    quotes = kinds == 2
-    if b"\\" in text:
-        quotes[quotes] = ~_escaped(text, places[quotes])
-        kinds[(kinds == 2) & ~quotes] = 0
-    outside = ~quotes & (kinds != 0) & (np.cumsum(quotes) % 2 == 0)
-    places = places[outside]
-    return places, np.cumsum(kinds[outside], dtype=np.int64)
-
-
-def _escaped(text: bytes, quotes: IntArray) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Whether an odd number of backslashes stands before each quote."""
-    array = np.frombuffer(text, dtype=np.uint8)
-    other = np.where(array == ord("\\"), -1, np.arange(len(array)))
-    last_other = np.maximum.accumulate(other)
-    before = np.where(quotes > 0, last_other[quotes - 1], -1)
-    return np.asarray((quotes - 1 - before) % 2 == 1)
-
-
-def _last_record_end(text: bytes) -> tuple[int, bool]:
-    """Within an array: the end of its last complete object, and whether the array closes in ``text``.
-
-    If it closes, the end is the place of its closing bracket.
-    """
-    places, depth = _structure(text)
-    closing = np.flatnonzero(depth < 0)
-    if len(closing):
-        return int(places[closing[0]]), True
-    ends = np.flatnonzero(depth == 0)
-    return (int(places[ends[-1]]) + 1, False) if len(ends) else (0, False)
-
-
-def _value_end(text: bytes) -> int:
-    """The end of the JSON value at the start of ``text``; 0 if it does not end there."""
-    if text[:1] in (b"{", b"["):
-        places, depth = _structure(text)
-        ends = np.flatnonzero(depth <= 0)
-        return int(places[ends[0]]) + 1 if len(ends) else 0
-    if text[:1] == b'"':
-        found = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL).match(text)
-        return found.end() if found else 0
-    bare = re.compile(rb"[^,}\s]+(?=[,}\s])").match(text)
-    return bare.end() if bare else 0
 
 
 def _shown(text: bytes) -> str:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from itertools import pairwise
+from pathlib import PurePath
 from typing import Any, Literal
 
 import msgspec
@@ -63,7 +64,12 @@ def mark_of(dataset: NodeDataset) -> JsonObject:
         feature_names=dataset.feature_names,
         node_attributes=tuple(dataset.node_attributes),
         edge_attributes=tuple(dataset.edge_attributes),
-        provenance={"source": came.source, "format": came.format, "notes": list(came.notes), "details": came.details},
+        provenance={
+            "source": PurePath(came.source).name,
+            "format": came.format,
+            "notes": list(came.notes),
+            "details": came.details,
+        },
     )
     values = {name: getattr(mark, name) for name in mark.__struct_fields__}
     return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
@@ -97,7 +103,7 @@ def node_records(dataset: NodeDataset, reserved: Collection[str] = ()) -> list[R
     """
     taken = set(reserved) | ({LABEL} if dataset.y is not None else set())
     taken |= {FEATURES} if dataset.x is not None else set()
-    records = _attribute_records("node", dataset.node_attributes, dataset.hypergraph.num_nodes, taken)
+    records = attribute_records("node", dataset.node_attributes, dataset.hypergraph.num_nodes, taken)
     for name, values in ((LABEL, label_values(dataset)), (FEATURES, _feature_rows(dataset.x))):
         if values is not None:
             _fill(records, name, values)
@@ -107,7 +113,7 @@ def node_records(dataset: NodeDataset, reserved: Collection[str] = ()) -> list[R
 def edge_records(dataset: NodeDataset, reserved: Collection[str] = ()) -> list[Record]:
     """A record per hyperedge; see `node_records`."""
     hypergraph = dataset.hypergraph
-    records = _attribute_records("hyperedge", dataset.edge_attributes, hypergraph.num_edges, {WEIGHT, *reserved})
+    records = attribute_records("hyperedge", dataset.edge_attributes, hypergraph.num_edges, {WEIGHT, *reserved})
     if hypergraph.edge_weight is not None:
         _fill(records, WEIGHT, hypergraph.edge_weight.tolist())
     return records
@@ -138,7 +144,8 @@ def unique_ids(kind: str, ids: Ids) -> list[NodeOrEdgeId]:
     return names
 
 
-def _attribute_records(kind: str, columns: Attributes, count: int, taken: Collection[str]) -> list[Record]:
+def attribute_records(kind: str, columns: Attributes, count: int, taken: Collection[str]) -> list[Record]:
+    """Columns as a record per node or hyperedge; a column called like one of ``taken`` is refused."""
     clash = next((name for name in columns if name in taken), None)
     if clash is not None:
         raise DataError(
