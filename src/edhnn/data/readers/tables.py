@@ -108,7 +108,7 @@ def read_tables(path: Path, request: TableRequest, limits: Limits) -> NodeDatase
         raise DataError(error.problem, path=place, where=error.where, remedy=error.remedy) from error
     edge_columns = dict(edges.columns) if edges else {}
     edge_weight = None
-    if edges and "weight" in edge_columns and numbers_in(edge_columns["weight"]) is not None:
+    if edges and "weight" in edge_columns and _are_numbers(edge_columns["weight"]):
         edge_weight = _weights(edges.path, edge_columns.pop("weight"), "weight", limits)
     return NodeDataset(
         name=_stem(path),
@@ -283,8 +283,12 @@ def _is_text(column: IdColumn) -> bool:
     return any(isinstance(chunk, pa.Array) and pa.types.is_string(chunk.type) for chunk in column.chunks)
 
 
+def _are_numbers(column: Column) -> bool:
+    return not len(column) or numbers_in(column) is not None
+
+
 def _weights(path: Path, column: Column, name: str, limits: Limits) -> Tensor:
-    numbers = numbers_in(column)
+    numbers = numbers_in(column) if len(column) else np.zeros(0)
     if numbers is None:
         raise DataError(f"The weight column '{name}' must hold numbers.", path=path)
     wrong = np.flatnonzero(~(np.isfinite(numbers) & (numbers >= 0)))

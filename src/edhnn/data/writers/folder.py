@@ -16,6 +16,7 @@ from torch import Tensor
 from edhnn.data.dataset import NodeDataset, features_to_scipy
 from edhnn.data.files import ByteWriter, atomic_folder, compressed_by_name
 from edhnn.data.readers.folder import ATTRIBUTES, FEATURES, HYPEREDGES, IDS, LABELS, SOURCE, WEIGHTS
+from edhnn.errors import DataError
 from edhnn.hypergraph import Hypergraph
 from edhnn.typing import JsonObject
 
@@ -98,5 +99,16 @@ def _write_features(path: Path, x: Tensor) -> None:
 
 def _write_json(path: Path, content: dict[str, Any]) -> None:
     if content:
+        try:
+            text = msgspec.json.encode(content, enc_hook=_plain)
+        except (TypeError, UnicodeEncodeError) as error:
+            raise DataError(f"Ids and attributes must be what JSON can hold: {error}.") from error
         with compressed_by_name(path, path.name) as stream:
-            stream.write(msgspec.json.encode(content))
+            stream.write(text)
+
+
+def _plain(value: Any) -> Any:
+    """Arrays and their scalars as lists and numbers."""
+    if isinstance(value, np.ndarray | np.generic | Tensor):
+        return value.tolist()
+    raise TypeError(f"{type(value).__name__} is not")

@@ -1,0 +1,468 @@
+"""Incidence tables: columns named or guessed, tables beside them, and errors at the right line."""
+
+import csv
+import gzip
+import io
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from edhnn import DataError, LimitError, Limits, TableRequest, UsageError, read_dataset
+from edhnn.data.readers import arrow_tables
+
+MEMBERSHIPS = [("milk", "1"), ("bread", "1"), ("milk", "2")]
+
+
+def write(folder, **files):
+    """`csv="..."` is t.csv, `nodes="..."` t.nodes.csv, `hyperedges="..."` t.hyperedges.csv; dicts are Parquet."""
+    for kind, content in files.items():
+        if isinstance(content, dict):
+            name = "t.parquet" if kind == "parquet" else f"t.{kind}.parquet"
+            pa.parquet.write_table(pa.table(content), folder / name)
+        else:
+            name = f"t.{kind}" if kind in ("csv", "tsv") else f"t.{kind}.csv"
+            (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    return folder / ("t.parquet" if "parquet" in files else "t.tsv" if "tsv" in files else "t.csv")
+
+
+def read(folder, *, options=None, **files):
+    return read_dataset(write(folder, **files), **(options or {}))
+
+
+def memberships(dataset):
+    hypergraph = dataset.hypergraph
+    nodes, edges = hypergraph.node_index.numpy(), hypergraph.edge_index.numpy()
+    return set(zip(dataset.node_ids.take(nodes), dataset.edge_ids.take(edges), strict=True))
+
+
+BASKETS = "item,basket\nmilk,a\nbread,a\nmilk,b\n"
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        dict(csv=BASKETS),
+        dict(csv=BASKETS.replace("\n", "\r\n")),
+        dict(csv=BASKETS.rstrip("\n")),
+        dict(csv="\ufeff" + BASKETS),
+        dict(csv=BASKETS.replace(",", ";")),
+        dict(csv=BASKETS.replace(",", "|")),
+        dict(csv=BASKETS.replace(",", "\t")),
+        dict(csv='"item","basket"\n"milk","a"\n"bread","a"\n\n"milk",b\n\n'),
+        dict(csv=gzip.compress(BASKETS.encode())),
+        dict(tsv=BASKETS.replace(",", "\t")),
+        dict(tsv=gzip.compress(BASKETS.replace(",", "\t").encode())),
+        dict(parquet={"item": ["milk", "bread", "milk"], "basket": ["a", "a", "b"]}),
+    ],
+)
+def test_the_same_table_in_every_form(tmp_path, files):
+    dataset = read(tmp_path, **files)
+    assert dataset.name == "t"
+    assert dataset.node_ids.to_list() == ["milk", "bread"]
+    assert dataset.edge_ids.to_list() == ["a", "b"]
+    assert list(dataset.hypergraph.hyperedges()) == [[0, 1], [0]]
+    notes = dataset.provenance.notes
+    assert notes[-2:] == ("node column guessed: 'item'", "hyperedge column guessed: 'basket'")
+    assert (dataset.x, dataset.y, dataset.hypergraph.incidence_weight) == (None, None, None)
+
+
+def test_another_delimiter_is_said(tmp_path):
+    notes = read(tmp_path, csv=BASKETS.replace(",", ";")).provenance.notes
+    assert notes[0] == "columns are separated by ';'"
+
+
+@pytest.mark.parametrize("name", ["t.csv.gz", "t.tsv.gz", "T.CSV"])
+def test_compressed_names_and_their_neighbours(tmp_path, name):
+    tab = "\t" if "tsv" in name else ","
+    head, dot, rest = name.partition(".")
+    for file, text in ((name, BASKETS), (f"{head}.nodes{dot}{rest}", "id,size\nmilk,1\nbread,2\nsalt,3\n")):
+        content = text.replace(",", tab).encode()
+        (tmp_path / file).write_bytes(gzip.compress(content) if name.endswith("gz") else content)
+    dataset = read_dataset(tmp_path / name)
+    assert dataset.name == head
+    assert dataset.node_ids.to_list() == ["milk", "bread", "salt"]
+    assert dataset.x is not None
+    assert dataset.x.tolist() == [[1.0], [2.0], [3.0]]
+
+
+@pytest.mark.parametrize(
+    ("header", "guessed"),
+    [
+        ("node,hyperedge", ("node", "hyperedge", None)),
+        ("hyperedge,node", ("node", "hyperedge", None)),
+        ("Edge,Vertex,W", ("Vertex", "Edge", "W")),
+        ("weight,e,v", ("v", "e", "weight")),
+        ("a,b", ("a", "b", None)),
+        ("a,paper", ("a", "paper", None)),
+        ("author,a", ("author", "a", None)),
+        ("x,y,z", ("x", "y", None)),
+    ],
+)
+def test_guesses_are_reported(tmp_path, header, guessed):
+    dataset = read(tmp_path, csv=f"{header}\n1,1,1\n" if header.count(",") == 2 else f"{header}\n1,1\n")
+    kinds = [name for name in zip(("node", "hyperedge", "weight"), guessed, strict=True) if name[1]]
+    assert list(dataset.provenance.notes) == [f"{kind} column guessed: '{name}'" for kind, name in kinds]
+
+
+def test_columns_asked_for_are_not_guessed(tmp_path):
+    request = TableRequest(node="b", edge="a", weight="node")
+    dataset = read(tmp_path, csv="node,a,b,weight\n0.5,x,1,9\n2,x,3,9\n", options=dict(table=request))
+    assert dataset.node_ids.to_list() == [1, 3]
+    assert dataset.edge_ids.to_list() == ["x"]
+    assert dataset.hypergraph.incidence_weight.tolist() == [0.5, 2.0]
+    assert dataset.provenance.notes == ()
+
+
+@pytest.mark.parametrize(
+    ("request_", "message"),
+    [
+        (TableRequest(node="itm"), "node column of 't.csv' must be one of item, basket. Got 'itm'.*mean 'item'"),
+        (TableRequest(edge="x"), "hyperedge column of 't.csv' must be one of"),
+        (TableRequest(weight="x"), "weight column of 't.csv' must be one of"),
+        (TableRequest(node="item", edge="item"), "must be two columns of 't.csv'. Got 'item' and 'item'"),
+        (TableRequest(node="item", weight="basket"), "must be two columns"),
+    ],
+)
+def test_columns_that_cannot_be_meant(tmp_path, request_, message):
+    with pytest.raises(UsageError, match=message):
+        read(tmp_path, csv=BASKETS, options=dict(table=request_))
+
+
+def test_text_ids_are_integers_only_if_all_of_them_are(tmp_path):
+    assert read(tmp_path, csv="node,edge\n10,7\n9,7\n").node_ids.to_list() == [9, 10]
+    assert read(tmp_path, csv="node,edge\n10,7\n09,7\n").node_ids.to_list() == ["10", "09"]
+    assert read(tmp_path, csv="node,edge\n10,x\n9,7\n").edge_ids.to_list() == ["x", "7"]
+    assert read(tmp_path, csv='node,edge\n"10",7\n 9,7\n').node_ids.to_list() == ["10", " 9"]
+    assert read(tmp_path, csv="node,edge\n0x1a2b3c4d5e,7\n").node_ids.to_list() == ["0x1a2b3c4d5e"]
+
+
+def test_parquet_has_types_and_keeps_them(tmp_path):
+    table = {"node": ["2", "1"], "edge": [5, 5]}
+    dataset = read(tmp_path, parquet=table, nodes={"id": ["1", "2"], "size": [1, 2]})
+    assert dataset.node_ids.to_list() == ["1", "2"]
+    assert dataset.edge_ids.to_list() == [5]
+
+
+@pytest.mark.parametrize("ids", [["1", "2"], [1, 2]])
+def test_a_text_table_beside_parquet_follows_its_types(tmp_path, ids):
+    path = write(tmp_path, parquet={"node": ids, "edge": [5, 5]}, nodes="id,size\n2,20\n1,10\n")
+    dataset = read_dataset(path, table=TableRequest(nodes=tmp_path / "t.nodes.csv"))
+    assert dataset.node_ids.to_list() == ids[::-1]
+    other = write(tmp_path, csv="node,edge\n1,5\n2,5\n")
+    pa.parquet.write_table(pa.table({"id": ids, "size": [1, 2]}), tmp_path / "n.parquet")
+    assert read_dataset(other, table=TableRequest(nodes=tmp_path / "n.parquet")).node_ids.to_list() == ids
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array(["a", "b"], pa.large_string()),
+        pa.array(["a", "b"], pa.string_view()),
+        pa.array(["a", "b"]).dictionary_encode(),
+        pa.array([1, 2], pa.int8()),
+        pa.array([1, 2], pa.uint64()),
+        pa.array([1, 2]).dictionary_encode(),
+    ],
+)
+def test_parquet_ids_of_every_text_and_integer_type(tmp_path, column):
+    dataset = read(tmp_path, parquet={"node": column, "edge": ["x", "x"]})
+    assert dataset.node_ids.to_list() == column.to_pylist()
+
+
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        (pa.array([1.0, 2.0]), "ids in the column 'node' must be text or 64-bit integers. Got double"),
+        (pa.array([True, False]), "Got bool"),
+        (pa.array([b"a", b"b"]), "Got binary"),
+        (pa.array([[1], [2]]), "Got list"),
+        (pa.array([2**63, 1], pa.uint64()), "64-bit integers. Integer value 9223372036854775808 not in range"),
+        (pa.array(["a", None]), "t.parquet, row 2: Every row must have an id in the column 'node'"),
+        (pa.array([None, None]), "t.parquet, row 1: Every row must have an id"),
+    ],
+)
+def test_parquet_ids_of_other_types_are_refused(tmp_path, column, message):
+    with pytest.raises(DataError, match=message):
+        read(tmp_path, parquet={"node": column, "edge": ["x", "x"]})
+
+
+def test_nodes_and_hyperedges_found_beside_the_table(tmp_path):
+    dataset = read(
+        tmp_path,
+        csv=BASKETS,
+        nodes="id,label,price,name\nbread,food,1.5,Brot\nsoap,other,2,Seife\nmilk,food,0.5,\n",
+        hyperedges="basket,weight,day\nnone,2,Mon\nb,3,Tue\na,0.5,\n",
+    )
+    assert dataset.node_ids.to_list() == ["bread", "soap", "milk"]
+    assert dataset.edge_ids.to_list() == ["none", "b", "a"]
+    assert list(dataset.hypergraph.hyperedges()) == [[], [2], [0, 2]]
+    assert dataset.hypergraph.edge_weight.tolist() == [2.0, 3.0, 0.5]
+    assert (dataset.y.tolist(), dataset.class_names) == ([0, 1, 0], ("food", "other"))
+    assert (dataset.x.tolist(), dataset.feature_names) == ([[1.5], [2.0], [0.5]], ("price",))
+    assert dataset.node_attributes == {"name": ["Brot", "Seife", None]}
+    assert dataset.edge_attributes == {"day": ["Mon", "Tue", None]}
+    assert dataset.provenance.notes[2:] == (
+        "table of nodes found beside it: 't.nodes.csv'",
+        "id column of 't.nodes.csv' guessed: 'id'",
+        "table of hyperedges found beside it: 't.hyperedges.csv'",
+        "id column of 't.hyperedges.csv' guessed: 'basket'",
+        "label column guessed: 'label'",
+        "feature columns guessed (all other columns of numbers): price",
+    )
+
+
+def test_nodes_and_hyperedges_given(tmp_path):
+    (tmp_path / "people.tsv").write_text("size\twho\n3\tmilk\n4\tbread\n")
+    (tmp_path / "groups.csv").write_text("id\nb\na\n")
+    request = TableRequest(nodes=tmp_path / "people.tsv", hyperedges=tmp_path / "groups.csv", id="who")
+    dataset = read(tmp_path, csv=BASKETS, options=dict(table=request))
+    assert dataset.node_ids.to_list() == ["milk", "bread"]
+    assert dataset.edge_ids.to_list() == ["b", "a"]
+    assert dataset.x.tolist() == [[3.0], [4.0]]
+    with pytest.raises(UsageError, match="There is no file"):
+        read(tmp_path, csv=BASKETS, options=dict(table=TableRequest(nodes=tmp_path / "absent.csv")))
+    with pytest.raises(UsageError, match="id column of 'people.tsv' must be one of size, who. Got 'whom'"):
+        request = TableRequest(nodes=tmp_path / "people.tsv", id="whom")
+        read(tmp_path, csv=BASKETS, options=dict(table=request))
+    with pytest.raises(UsageError, match="must end in .csv, .tsv or .parquet"):
+        read(tmp_path, csv=BASKETS, options=dict(table=TableRequest(nodes=tmp_path / "people.txt")))
+
+
+def test_the_id_column_is_the_first_that_is_called_so(tmp_path):
+    dataset = read(tmp_path, csv=BASKETS, nodes="ID,id,size\nmilk,x,1\nbread,y,2\n")
+    assert dataset.node_ids.to_list() == ["milk", "bread"]
+    assert dataset.node_attributes == {"id": ["x", "y"]}
+
+
+@pytest.mark.parametrize(
+    ("label", "task", "values", "y", "expected_task", "names"),
+    [
+        (None, None, ["b", "a", ""], [1, 0, -1], "classification", ("a", "b")),
+        (None, None, ["10", "9", ""], [1, 0, -1], "classification", (9, 10)),
+        (None, None, ["true", "false", "true"], [1, 0, 1], "classification", (0, 1)),
+        (None, None, ["0.5", "1", ""], [0.5, 1, np.nan], "regression", None),
+        (None, "regression", ["2", "1", ""], [2, 1, np.nan], "regression", None),
+        (("label", "other"), None, ["1", "0", ""], [[1, 0], [0, 1], [np.nan, 1]], "multilabel", ("label", "other")),
+        (("other", "label"), None, ["5", "0", ""], [[0, 5], [1, 0], [1, np.nan]], "regression", None),
+    ],
+)
+def test_labels_of_each_kind(tmp_path, label, task, values, y, expected_task, names):
+    rows = "".join(f"{node},{value},{other}\n" for node, value, other in zip("abc", values, [0, 1, 1], strict=True))
+    options = dict(label=label, task=task)
+    dataset = read(tmp_path, csv="node,edge\na,1\nb,1\n", nodes=f"id,label,other\n{rows}", options=options)
+    np.testing.assert_array_equal(dataset.y.numpy(), y)
+    assert (dataset.task, dataset.class_names) == (expected_task, names)
+
+
+def test_missing_features_are_refused_with_line_and_node_or_kept(tmp_path):
+    files = dict(csv="node,edge\na,1\nb,1\n", nodes='id,size,name\n\n"a",1,"two\nlines"\n\nb,,x\nc,,y\n')
+    with pytest.raises(
+        DataError, match=r"t.nodes.csv, line 6 \(node 'b'\): .*'size' .*Got nothing; 2 such.*--features"
+    ):
+        read(tmp_path, **files)
+    for missing in ("nan", "NaN"):
+        with pytest.raises(DataError, match=r"line 3 \(node 'b'\): .*Got nothing"):
+            read(tmp_path, csv=files["csv"], nodes=f"id,size\na,1\nb,{missing}\n")
+    with pytest.raises(DataError, match=r"line 3 \(node 'b'\): .*Got inf"):
+        read(tmp_path, csv=files["csv"], nodes="id,size\na,1\nb,inf\n")
+    kept = read(tmp_path, **files, options=dict(keep_missing=True))
+    np.testing.assert_array_equal(kept.x.numpy(), [[1], [np.nan], [np.nan]])
+    left_out = read(tmp_path, **files, options=dict(features=()))
+    assert left_out.node_attributes["size"] == [1, None, None]
+    with pytest.raises(DataError, match=r"t.nodes.parquet, row 2 \(node 'b'\): .*Got nothing"):
+        read(tmp_path, parquet={"node": ["a"], "edge": [1]}, nodes={"id": ["a", "b"], "size": [1.0, None]})
+
+
+def test_large_numbers_and_truth_values_are_features(tmp_path):
+    dataset = read(tmp_path, csv="node,edge\na,1\n", nodes=f"id,big,flag\na,{2**53 + 1},true\nb,-1,false\n")
+    assert dataset.x.tolist() == [[float(2**53), 1.0], [-1.0, 0.0]]
+
+
+def test_dates_and_times_stay_as_they_were_written(tmp_path):
+    nodes = "id,day,at,when\na,2020-01-01,12:30,2020-01-01 00:00\nb,2020-01-02,01:00,2020-01-01 10:00\n"
+    dataset = read(tmp_path, csv="node,edge\na,1\nb,1\n", nodes=nodes)
+    assert dataset.node_attributes == {
+        "day": ["2020-01-01", "2020-01-02"],
+        "at": ["12:30", "01:00"],
+        "when": ["2020-01-01 00:00", "2020-01-01 10:00"],
+    }
+
+
+def test_parquet_attributes_of_every_type(tmp_path):
+    dates = pa.array([0, 86400], pa.timestamp("s")).cast(pa.date32())
+    nodes = {"id": ["a", "b"], "tags": [["x"], []], "box": [{"w": 1}, None], "day": dates, "void": [None, None]}
+    dataset = read(tmp_path, parquet={"node": ["a", "b"], "edge": [1, 1]}, nodes=nodes)
+    assert dataset.node_attributes == {
+        "tags": [["x"], []],
+        "box": [{"w": 1}, None],
+        "day": ["1970-01-01", "1970-01-02"],
+        "void": [None, None],
+    }
+    for odd in (pa.array([b"\xff", b"a"]), pa.array([b"\xff", b"a"], pa.large_binary()), pa.array([[b"a"], []])):
+        with pytest.raises(DataError, match="t.nodes.parquet: The column 'odd' must be UTF-8 text, numbers or truth"):
+            read(tmp_path, parquet={"node": ["a", "b"], "edge": [1, 1]}, nodes={"id": ["a", "b"], "odd": odd})
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        (
+            dict(csv=BASKETS, nodes="id\nmilk\n"),
+            r"t.csv, line 3: Every node must be listed in 't.nodes.csv'. Got 'bread'",
+        ),
+        (dict(csv=BASKETS, hyperedges="id\na\n"), "t.csv, line 4: Every hyperedge must be listed.*Got 'b'"),
+        (dict(csv="n,e\n1,1\n3,1\n", nodes="id\n1\n2\n"), "t.csv, line 3: .*Got 3. Add it there.*1 row"),
+        (dict(csv=BASKETS, nodes="id,a\nmilk,1\n\nbread,2\nmilk,3\n"), "t.nodes.csv, line 5: .*once.*Got 'milk' again"),
+        (dict(csv=BASKETS, nodes="id\nmilk\nbread\nmilk\n"), "t.nodes.csv, line 4: .*Got 'milk' again"),
+        (
+            dict(csv=BASKETS, nodes="id\nmilk\n\nbread\n"),
+            "t.nodes.csv, line 3: Every row must have an id in the column",
+        ),
+        (dict(csv=BASKETS, hyperedges="id\na\nb\na\n"), "t.hyperedges.csv, line 4: Each hyperedge must stand once"),
+        (dict(csv='node,edge\n\n"a\n\nb",1\n\n,2\n'), "t.csv, line 7: Every row must have an id in the column 'node'"),
+        (dict(csv='node,edge\na,1\nb,""\n'), "t.csv, line 3: Every row must have an id in the column 'edge'"),
+        (dict(csv="node,edge\na,1\nb\n"), "t.csv, line 3: Every line must have 2 fields, as the first has. Got 1: 'b'"),
+        (dict(csv='node,edge\n\n"a\nb",1\n\nx,y,z\nb,1\n'), "t.csv, line 6: .*2 fields.*Got 3: 'x,y,z'"),
+        (dict(csv=b"node,edge\na,1\n\n\xff,2\n"), "t.csv, line 4: The table must be well-formed.*invalid UTF8"),
+        (
+            dict(csv=BASKETS, nodes=b"id,name\nmilk,\xff\nbread,b\n"),
+            "t.nodes.csv: The column 'name' must be UTF-8 text",
+        ),
+        (dict(csv="1,2\n1,3\n"), "t.csv, line 1: .*must name the columns. Got numbers: '1,2'.*Put a line such as"),
+        (dict(csv="1.5,nan\n1,3\n"), "Got numbers"),
+        (dict(csv="a,a\n1,3\n"), "line 1: Column names must differ. Got 'a' twice"),
+        (dict(csv=""), "t.csv, line 1: The first line must name the columns. It is empty"),
+        (dict(csv="\nnode,edge\n"), "line 1: The first line must name the columns. It is empty"),
+        (dict(csv="node\n1\n"), "must have a node and a hyperedge column. Got node only"),
+        (dict(csv='node,"edge\n1,2\n'), "line 1: The first line must name the columns: "),
+        (dict(csv="node,edge\ra,1\r"), "line 1: The first line must name the columns: "),
+        (dict(csv="node,edge,weight\na,1,1\nb,1,-0.5\n"), "t.csv, line 3: Every weight must be .*0 or more. Got -0.5"),
+        (dict(csv="node,edge,weight\na,1,1\n\nb,1,\n"), "t.csv, line 4: Every weight must be finite.*Got nan"),
+        (dict(csv="node,edge,weight\na,1,1\nb,1,inf\n"), "t.csv, line 3: .*Got inf"),
+        (dict(csv="node,edge,weight\na,1,heavy\n"), "t.csv: The weight column 'weight' must hold numbers"),
+        (dict(csv=BASKETS, hyperedges="id,weight\na,1\nb,-1\n"), "t.hyperedges.csv, line 3: .*Got -1.0"),
+        (dict(csv=BASKETS, hyperedges="id,weight\na,1\nb,\n"), "t.hyperedges.csv, line 3: .*Got nan"),
+        (dict(csv=gzip.compress(BASKETS.encode())[:-5]), "t.csv, after .*gzip data must be complete"),
+        (dict(csv=f"node,edge\n{'x' * 200_000},1\n,1\n"), "t.csv, row 2: Every row must have an id"),
+        (dict(csv='node,edge\n"a,1\nb,1\n'), "t.csv.*well-formed|t.csv, line 3"),
+    ],
+)
+def test_errors_name_file_and_line(tmp_path, files, message):
+    with pytest.raises(DataError, match=message):
+        read(tmp_path, **files)
+
+
+def test_a_table_without_rows_is_an_empty_hypergraph(tmp_path):
+    for text in ("node,edge\n", "node,edge", "node,edge\r\n", "node,edge,weight\n\n"):
+        hypergraph = read(tmp_path, csv=text).hypergraph
+        assert (hypergraph.num_nodes, hypergraph.num_edges) == (0, 0)
+    dataset = read(tmp_path, csv="node,edge", nodes="id,size\na,1\n", hyperedges="id")
+    assert (dataset.hypergraph.num_nodes, dataset.hypergraph.num_edges) == (1, 0)
+
+
+def test_weights_and_repeated_memberships(tmp_path):
+    dataset = read(tmp_path, csv="node,edge,w\na,1,1\na,1,3\nb,1,2\n")
+    assert dataset.hypergraph.merged_memberships == 1
+    assert dataset.hypergraph.incidence_weight.tolist() == [3.0, 2.0]
+    assert dataset.hypergraph.incidence_weight.dtype == torch.float64
+
+
+def test_parquet_that_is_none_or_broken(tmp_path):
+    path = write(tmp_path, parquet={"node": ["a", "b"] * 100, "edge": [1, 2] * 100})
+    whole = path.read_bytes()
+    for broken in (b"", b"PAR1", b"node,edge\n1,2\n", whole[:-1], whole[: len(whole) // 2], b"X" * len(whole)):
+        path.write_bytes(broken)
+        with pytest.raises(DataError, match="t.parquet: The (file must be Parquet|Parquet data must be intact)"):
+            read_dataset(path)
+    with pytest.raises(DataError, match="Column names must differ. Got 'node' twice"):
+        twice = pa.Table.from_arrays([pa.array([1])] * 3, names=["node", "edge", "node"])
+        pa.parquet.write_table(twice, path)
+        read_dataset(path)
+
+
+def test_parquet_text_that_is_not_utf_8_is_refused(tmp_path):
+    path = tmp_path / "t.parquet"
+    broken = pa.array([b"\xff\xfe", b"ok"]).view(pa.string())
+    pa.parquet.write_table(pa.table({"node": broken, "edge": [1, 1]}), path)
+    with pytest.raises(DataError, match="t.parquet: The Parquet data must be intact.*UTF8"):
+        read_dataset(path)
+
+
+def test_limits_hold_for_text_and_parquet(tmp_path):
+    limits = Limits(max_bytes=2**16)
+    squeezed = gzip.compress(b"node,edge\n" + b"a,1\n" * 10**5)
+    with pytest.raises(LimitError, match="t.csv: .*at most 64.0 KiB after decompression.*--max-bytes"):
+        read(tmp_path, csv=squeezed, options=dict(limits=limits))
+    with pytest.raises(LimitError, match="t.parquet: .*at most 64.0 KiB"):
+        read(tmp_path, parquet={"node": list(range(10**5)), "edge": [1] * 10**5}, options=dict(limits=limits))
+
+
+def test_a_parquet_file_cannot_unfold_far_beyond_what_it_says(tmp_path):
+    """A long text that repeats is stored once; 6 GB would come of 60,000 rows of this text."""
+    long = "x" * 10**5
+    column = pa.DictionaryArray.from_arrays(pa.array([0] * 60_000, pa.int32()), pa.array([long]))
+    path, plain = tmp_path / "t.parquet", pa.schema([("node", pa.string()), ("edge", pa.int64())])
+    table = pa.table({"node": column, "edge": [1] * 60_000})
+    pa.parquet.write_table(table, path, store_schema=False, dictionary_pagesize_limit=2**24)
+    assert pa.parquet.read_schema(path) == plain
+    assert path.stat().st_size < 10**6
+    with pytest.raises(LimitError, match=r"at most 64.0 MiB after decompression"):
+        read_dataset(path, limits=Limits(max_bytes=2**26))
+
+
+FIELDS = st.text(st.sampled_from('ab,"\n\r ;é'), max_size=6).map("n".__add__)
+ROWS = st.lists(st.tuples(FIELDS, FIELDS), max_size=12)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("tables")
+
+
+@settings(max_examples=300)
+@given(
+    ROWS, st.sampled_from(["\n", "\r\n"]), st.booleans(), st.booleans(), st.sampled_from([64, 65, 80, 100, 4 * 2**20])
+)
+def test_what_the_csv_module_writes_is_read_back_whatever_the_block_size(folder, rows, end, all_quoted, blanks, block):
+    """Quotes, commas and line ends inside fields, also where a block ends inside a field."""
+    text = io.StringIO(newline="")
+    lone_cr = any("\r" in field for row in rows for field in row)  # the csv module would not quote it
+    quoting = csv.QUOTE_ALL if all_quoted or lone_cr else csv.QUOTE_MINIMAL
+    writer = csv.writer(text, quoting=quoting, lineterminator=end)
+    writer.writerow(["node", "edge"])
+    for row in rows:
+        writer.writerow(row)
+        text.write(end if blanks else "")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(arrow_tables, "_BLOCK_BYTES", block)
+        dataset = read(folder, csv=text.getvalue())
+    assert memberships(dataset) == set(rows)
+    assert dataset.node_ids.to_list() == list(dict.fromkeys(node for node, _ in rows))
+
+
+@settings(max_examples=200)
+@given(st.lists(st.tuples(FIELDS, st.booleans()), max_size=8), st.sampled_from(["\n", "\r\n"]), st.booleans())
+def test_the_line_of_an_empty_id_is_the_line_a_person_counts(folder, rows, end, ragged):
+    lines = ["node,edge"]
+    for field, blank in rows:
+        lines.append('"{}",1'.format(field.replace('"', '""')))
+        lines += [""] * blank
+    text = end.join([*lines, "a,b,c" if ragged else ",1", "z,1", ""])
+    place = len(io.StringIO(end.join([*lines, "x"]), newline=None).read().split("\n"))
+    with pytest.raises(DataError) as caught:
+        read(folder, csv=text)
+    assert caught.value.where == f"line {place}"
+
+
+def test_a_quote_that_appears_only_late_is_heeded(tmp_path):
+    """The first block has no quote, so that the fast way without quoted line ends is tried first."""
+    plain = "".join(f"n{place},e{place % 7}\n" for place in range(200_000))
+    text = "node,edge\n" + plain + '"late\n\nnode",e0\n"and, another",e1\n' + plain
+    dataset = read(tmp_path, csv=text)
+    assert dataset.hypergraph.num_nodes == 200_002
+    assert dataset.node_ids[200_000:] == ["late\n\nnode", "and, another"]
