@@ -160,3 +160,13 @@ def test_lists_and_objects_are_no_labels(values):
 def test_attributes_come_back_as_plain_lists():
     found = sort(arrow(name=["a", None], flags=[[1], [2, 3]]))
     assert found.attributes == {"name": ["a", None], "flags": [[1], [2, 3]]}
+
+
+def test_a_column_that_is_empty_throughout_may_be_asked_for_but_is_not_guessed():
+    for columns in ({"a": [None, None], "b": [0, 1]}, arrow(a=[None, None], b=[0, 1])):
+        assert sort(columns).feature_names == ("b",)
+        found = sort(columns, features=("a",), keep_missing=True)
+        assert repr(found.x.tolist()) == repr([[NAN], [NAN]])
+        assert repr(sort(columns, label=("a", "b")).labels.y.tolist()) == repr([[NAN, 0.0], [NAN, 1.0]])
+        with pytest.raises(DataError, match=r"line 2 \(node 0\): .*Got nothing; 2 such"):
+            sort(columns, features=("a",))

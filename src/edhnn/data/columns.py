@@ -87,17 +87,27 @@ def sort_columns(
 
 
 def numbers_in(column: Column) -> FloatArray | None:
-    """A column as floats, NaN where empty; ``None`` if it holds anything but numbers."""
+    """A column as floats, NaN where empty; ``None`` if it holds anything but numbers, or nothing."""
     if isinstance(column, pa.ChunkedArray):
         if not (
             pa.types.is_integer(column.type) or pa.types.is_floating(column.type) or pa.types.is_boolean(column.type)
         ):
             return None
         return np.asarray(column.cast(pa.float64(), safe=False).to_numpy(), dtype=np.float64)
-    if all(value is None or (isinstance(value, int | float) and not isinstance(value, bool)) for value in column):
+    if any(value is not None for value in column) and all(
+        value is None or (isinstance(value, int | float) and not isinstance(value, bool)) for value in column
+    ):
         with suppress(OverflowError):  # an integer beyond all floats stays an attribute
             return np.array([np.nan if value is None else value for value in column], dtype=np.float64)
     return None
+
+
+def _numbers_or_nothing(column: Column) -> FloatArray | None:
+    """A column that was asked for by name: where it is empty throughout, numbers may be meant."""
+    numbers = numbers_in(column)
+    if numbers is None and all(value is None for value in as_list(column)):
+        return np.full(len(column), np.nan)
+    return numbers
 
 
 def as_list(column: Column) -> list[Any]:
@@ -125,7 +135,7 @@ def _labels(columns: Mapping[str, Column], names: tuple[str, ...], request: Colu
         raise DataError(f"The label '{names[0]}' must hold one text or number per node.")
     numbers = []
     for name in names:
-        column = numbers_in(columns[name])
+        column = _numbers_or_nothing(columns[name])
         if column is None:
             raise DataError(f"Of several labels each must be a column of numbers. '{name}' is not.")
         numbers.append(column.tolist())
@@ -147,7 +157,7 @@ def _feature_names(
 
 
 def _feature(name: str, column: Column, request: ColumnRequest, place: Callable[[int], str]) -> npt.NDArray[np.float32]:
-    numbers = numbers_in(column)
+    numbers = _numbers_or_nothing(column)
     if numbers is None:
         raise DataError(f"The feature column '{name}' must hold numbers only.")
     with np.errstate(over="ignore"):  # beyond 32 bits: infinite, and refused below

@@ -328,6 +328,7 @@ def test_parquet_attributes_of_every_type(tmp_path):
         (dict(csv='node,edge\na,1\nb,""\n'), "t.csv, line 3: Every row must have an id in the column 'edge'"),
         (dict(csv="node,edge\na,1\nb\n"), "t.csv, line 3: Every line must have 2 fields, as the first has. Got 1: 'b'"),
         (dict(csv='node,edge\n\n"a\nb",1\n\nx,y,z\nb,1\n'), "t.csv, line 6: .*2 fields.*Got 3: 'x,y,z'"),
+        (dict(csv=b"node,edge\na,1\n\xff,2,3\n"), "t.csv, line 3: .*2 fields.*Got 3: '\ufffd,2,3'"),
         (dict(csv=b"node,edge\na,1\n\n\xff,2\n"), "t.csv, line 4: The table must be well-formed.*invalid UTF8"),
         (
             dict(csv=BASKETS, nodes=b"id,name\nmilk,\xff\nbread,b\n"),

@@ -111,8 +111,7 @@ def read_dataset(
     path, limits = Path(path), limits or Limits()
     if format is not None and format not in get_args(Format):
         raise unknown_name("format", format, get_args(Format))
-    detected = detect_format(path)
-    chosen = format or detected
+    chosen = format or detect_format(path)
     names = (label,) if isinstance(label, str) else None if label is None else tuple(label)
     columns = ColumnRequest(
         label=names, features=None if features is None else tuple(features), task=task, keep_missing=keep_missing

@@ -18,6 +18,7 @@ from edhnn.errors import DataError, LimitError
 
 TableKind = Literal["csv", "tsv", "parquet"]
 _BLOCK_BYTES = 4 * 2**20
+_RAGGED = re.compile(r"Expected (\d+) columns, got (\d+): (.*)", re.DOTALL)
 
 
 class Header(NamedTuple):
@@ -124,20 +125,15 @@ def read_columns(
             break
         if newlines or not quoted:
             return table
-    ragged: list[pa.csv.InvalidRow] = []
     try:  # once more on one thread: only so does Arrow know the line
-        return _read_text(path, header, limits, columns, text_columns, threads=False, newlines=True, ragged=ragged)[0]
+        return _read_text(path, header, limits, columns, text_columns, threads=False, newlines=True)[0]
     except pa.ArrowInvalid as error:
-        if ragged:
-            raise DataError(
-                f"Every line must have {ragged[0].expected_columns} fields, as the first has. "
-                f"Got {ragged[0].actual_columns}: '{ragged[0].text[:60]}'.",
-                path=path,
-                where=place_of_row(path, ragged[0].number - 2, limits),
-            ) from error
-        row = re.search(r"Row #(\d+)", str(error))
+        row, ragged = re.search(r"Row #(\d+)", str(error)), _RAGGED.search(str(error))
         where = None if row is None else place_of_row(path, int(row[1]) - 2, limits)
-        raise DataError(f"The table must be well-formed. {_first_sentence(error)}.", path=path, where=where) from error
+        problem = f"The table must be well-formed. {_first_sentence(error)}."
+        if ragged is not None:
+            problem = f"Every line must have {ragged[1]} fields, as the first has. Got {ragged[2]}: '{ragged[3][:60]}'."
+        raise DataError(problem, path=path, where=where) from error
 
 
 def place_of_row(path: Path, row: int, limits: Limits) -> str:
@@ -165,15 +161,8 @@ def _read_text(
     *,
     threads: bool,
     newlines: bool,
-    ragged: list[pa.csv.InvalidRow] | None = None,
 ) -> tuple[pa.Table, bool]:
     """The table, and whether a quote was in it; if so it is right only if line ends inside fields were expected."""
-
-    def refuse(row: pa.csv.InvalidRow) -> str:
-        if ragged is not None:
-            ragged.append(row)
-        return "error"
-
     with _WatchedReader(path, limits) as stream:
         table = pa.csv.read_csv(
             stream,
@@ -184,7 +173,6 @@ def _read_text(
                 delimiter=header.delimiter,
                 newlines_in_values=newlines,
                 ignore_empty_lines=len(header.columns) > 1,
-                invalid_row_handler=refuse,
             ),
             convert_options=pa.csv.ConvertOptions(
                 include_columns=columns,

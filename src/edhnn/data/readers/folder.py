@@ -26,6 +26,7 @@ from edhnn.data.dataset import Attributes, NodeDataset, Provenance, Task, sparse
 from edhnn.data.files import Limits, open_existing, open_limited, size_in_words
 from edhnn.data.ids import Ids
 from edhnn.data.readers.integer_lines import IntegerLines
+from edhnn.data.records import FloatName
 from edhnn.errors import DataError, EdhnnError, LimitError
 from edhnn.hypergraph import Hypergraph
 from edhnn.typing import JsonObject
@@ -45,6 +46,8 @@ class _Source(msgspec.Struct, forbid_unknown_fields=False):
     label_names: list[str] | None = None
     feature_names: list[str] | None = None
     label_width: int | None = None
+    label_type: FloatName = "float32"
+    features_type: FloatName = "float32"
     counts: dict[str, Any] = {}
 
 
@@ -76,7 +79,7 @@ def read_folder(path: Path, limits: Limits) -> NodeDataset:
         members, sizes = IntegerLines(stream, file, limits, commas=True).read_all()
     source_text = _read(path / SOURCE, limits)
     source = _decode(path / SOURCE, source_text, _Source) if source_text is not None else _Source()
-    x = _read_features(path / FEATURES, limits)
+    x = _read_features(path / FEATURES, source, limits)
     y, task = _read_labels(path / LABELS, source, limits)
     num_nodes = _agree_on_nodes(path, int(members.max(initial=-1)) + 1, x, y, source.counts.get("nodes"))
     limits.check_nodes(num_nodes, path)
@@ -142,24 +145,30 @@ def _load_array(archive: zipfile.ZipFile, name: str) -> Any:
         return np.lib.format.read_array(stream, allow_pickle=False)
 
 
-def _read_features(path: Path, limits: Limits) -> Tensor | None:
+def _read_features(path: Path, source: _Source, limits: Limits) -> Tensor | None:
     if not path.exists():
         return None
     arrays = load_npz(path, limits)
+    kind, narrow = _kinds(source.features_type)
     try:
         if "x" in arrays:
-            return torch.from_numpy(np.ascontiguousarray(_numbers(arrays["x"], np.float32)))
+            return torch.from_numpy(np.ascontiguousarray(_numbers(arrays["x"], kind))).to(narrow)
         if arrays.get("format", np.array(b"csr")).item() not in (b"csr", "csr"):
             raise ValueError(f"the matrix is stored as {arrays['format'].item()}")
         indices, indptr = (_whole_numbers(arrays[part]) for part in ("indices", "indptr"))
         shape = tuple(_whole_numbers(arrays["shape"]).tolist())
-        matrix = sp.csr_array((_numbers(arrays["data"], np.float32), indices, indptr), shape=shape)
+        matrix = sp.csr_array((_numbers(arrays["data"], kind), indices, indptr), shape=shape)
         matrix.check_format(full_check=True)
-        return sparse_features(matrix)
+        return sparse_features(matrix, narrow)
     except (KeyError, ValueError, TypeError, IndexError, ArithmeticError, RuntimeError) as error:
         raise DataError(
             f"Features must be a scipy CSR matrix or an array named 'x'. Reading them said: {error}.", path=path
         ) from error
+
+
+def _kinds(name: FloatName) -> tuple[type[np.floating[Any]], torch.dtype]:
+    """The type in which numbers are read, and the one they then have; numpy lacks bfloat16."""
+    return np.float64 if name == "float64" else np.float32, getattr(torch, name)
 
 
 def _numbers(array: Any, kind: type[np.floating[Any]]) -> Any:
@@ -192,11 +201,11 @@ def _read_labels(path: Path, source: _Source, limits: Limits) -> tuple[Tensor | 
             )
     whole = task == "classification" or (task is None and width == 1 and not any("." in line for line in lines))
     try:
-        numbers = _parse_labels(lines, whole=whole)
+        numbers = _parse_labels(lines, source, whole=whole)
     except (ValueError, ArithmeticError):
         for place, line in enumerate(lines):
             try:
-                _parse_labels([line], whole=whole)
+                _parse_labels([line], source, whole=whole)
             except (ValueError, ArithmeticError) as error:
                 kind = "whole numbers, -1 for unknown" if whole else "numbers"
                 raise DataError(
@@ -204,12 +213,13 @@ def _read_labels(path: Path, source: _Source, limits: Limits) -> tuple[Tensor | 
                 ) from error
         raise
     y = torch.from_numpy(numbers if width == 1 and vector else numbers.reshape(-1, width))
+    y = y if whole else y.to(_kinds(source.label_type)[1])
     return y, "classification" if whole else task or ("regression" if width == 1 else "multilabel")
 
 
-def _parse_labels(lines: list[str], *, whole: bool) -> Any:
+def _parse_labels(lines: list[str], source: _Source, *, whole: bool) -> Any:
     numbers = np.array(",".join(lines).split(",") if lines else [], dtype=np.int64 if whole else np.float64)
-    return numbers if whole else _numbers(numbers, np.float32)
+    return numbers if whole else _numbers(numbers, _kinds(source.label_type)[0])
 
 
 def _read_weights(path: Path, limits: Limits) -> tuple[Tensor | None, Tensor | None]:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple, get_args
 
-import torch
-
 from edhnn.data.dataset import NodeDataset
 from edhnn.data.hif_dataset import document_from_dataset
 from edhnn.data.readers import Format, format_by_name
@@ -78,10 +76,6 @@ def write_dataset(
     else:
         written = write_hmetis(dataset, target) if chosen == "hmetis" else write_cornell(dataset, target)
         lost = left_behind_by_text(dataset, hmetis=chosen == "hmetis")
-    if chosen in ("hif", "table", "folder"):
-        values = {"features": dataset.x, "labels": dataset.y}
-        wide = [name for name, tensor in values.items() if tensor is not None and tensor.dtype == torch.float64]
-        lost += [f"the precision of the {name} beyond 32 bits" for name in wide]
     for stale in set(outputs) - set(written):
         stale.unlink(missing_ok=True)
     return Written(written, [*dataset.provenance.details.get("left_behind", ()), *lost])

@@ -63,7 +63,7 @@ def source_record(dataset: NodeDataset) -> JsonObject:
         "task": dataset.task,
         "class_names": None if dataset.class_names is None else list(dataset.class_names),
         "feature_names": None if dataset.feature_names is None else list(dataset.feature_names),
-        **({"label_width": dataset.y.shape[1]} if dataset.y is not None and dataset.y.dim() == 2 else {}),
+        **_types(dataset),
         "counts": {
             **(said.get("counts", {}) if isinstance(said, dict) else {}),
             "nodes": hypergraph.num_nodes,
@@ -71,6 +71,17 @@ def source_record(dataset: NodeDataset) -> JsonObject:
             "incidence_nnz": hypergraph.num_incidences,
         },
     }
+
+
+def _types(dataset: NodeDataset) -> JsonObject:
+    """What the files do not say themselves about labels and features."""
+    said: JsonObject = {}
+    if dataset.y is not None and dataset.y.dim() == 2:
+        said["label_width"] = dataset.y.shape[1]
+    for name, tensor in (("label_type", dataset.y), ("features_type", dataset.x)):
+        if tensor is not None and tensor.dtype not in (torch.int64, torch.float32):
+            said[name] = str(tensor.dtype).removeprefix("torch.")
+    return said
 
 
 def write_integer_lines(
@@ -91,6 +102,7 @@ def _write_labels(stream: ByteWriter, y: Tensor) -> None:
 
 
 def _write_features(path: Path, x: Tensor) -> None:
+    x = x if x.dtype == torch.float64 else x.float()  # numpy lacks bfloat16
     if x.layout == torch.sparse_csr:
         sp.save_npz(path, features_to_scipy(x))
     else:

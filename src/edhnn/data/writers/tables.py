@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 import torch
+from torch import Tensor
 
 from edhnn.data.columns import numbers_in
 from edhnn.data.dataset import NodeDataset
@@ -66,6 +68,9 @@ def write_tables(dataset: NodeDataset, target: Path) -> list[Path]:
 def left_behind_by_tables(dataset: NodeDataset, target: Path) -> list[str]:
     """What tables cannot hold of this dataset, in words."""
     lost = ["the sparsity of the features (written as full columns)"] if _is_sparse(dataset) else []
+    for name, tensor in (("features", dataset.x), ("labels", dataset.y)):
+        if tensor is not None and tensor.dtype not in (torch.float32, torch.int64):
+            lost.append(f"that the {name} are {str(tensor.dtype).removeprefix('torch.')} (a reader takes float32)")
     if dataset.y is not None and dataset.task == "classification":
         names: Any = dataset.class_names or range(dataset.num_classes or 0)
         used = sorted({names[number] for number in set(dataset.y.tolist()) if number >= 0})
@@ -156,7 +161,7 @@ def _node_columns(dataset: NodeDataset, *, text: bool) -> list[tuple[str, pa.Arr
     if dataset.y is not None:
         columns += _label_columns(dataset)
     if dataset.x is not None:
-        x = (dataset.x.to_dense() if _is_sparse(dataset) else dataset.x).cpu().numpy()
+        x = _numbers(dataset.x.to_dense() if _is_sparse(dataset) else dataset.x)
         names = dataset.feature_names or tuple(f"x{number}" for number in range(x.shape[1]))
         columns += [(name, pa.array(x[:, number])) for number, name in enumerate(names)]
     return columns + [(name, _column(name, column)) for name, column in dataset.node_attributes.items()]
@@ -164,14 +169,20 @@ def _node_columns(dataset: NodeDataset, *, text: bool) -> list[tuple[str, pa.Arr
 
 def _label_columns(dataset: NodeDataset) -> list[tuple[str, pa.Array]]:
     assert dataset.y is not None
-    y = dataset.y.cpu()
     if dataset.task == "classification":
         names: Any = dataset.class_names or range(dataset.num_classes or 0)
-        return [("label", _column("label", [None if number < 0 else names[number] for number in y.tolist()]))]
-    if y.dim() == 1:
-        return [("label", pa.array(y.numpy(), from_pandas=True))]
+        return [("label", _column("label", [None if number < 0 else names[number] for number in dataset.y.tolist()]))]
+    y = _numbers(dataset.y)
+    if y.ndim == 1:
+        return [("label", pa.array(y, from_pandas=True))]
     heads = dataset.class_names or tuple(f"label{number}" for number in range(y.shape[1]))
-    return [(str(head), pa.array(y[:, number].numpy(), from_pandas=True)) for number, head in enumerate(heads)]
+    return [(str(head), pa.array(y[:, number], from_pandas=True)) for number, head in enumerate(heads)]
+
+
+def _numbers(tensor: Tensor) -> npt.NDArray[np.floating[Any]]:
+    """The numbers in a type that numpy has."""
+    array: npt.NDArray[np.floating[Any]] = (tensor if tensor.dtype == torch.float64 else tensor.float()).cpu().numpy()
+    return array
 
 
 def _table(columns: list[tuple[str, pa.Array]], *, text: bool) -> pa.Table:
