@@ -20,7 +20,7 @@ $(STAMP): pyproject.toml constraints.txt
 
 demo: $(STAMP)   ## a hypergraph made, examined and pictured, in demo/
 	@mkdir -p demo
-	$(BIN)/edhnn data convert csbm-4 demo/csbm-4.hif.json.gz
+	$(BIN)/edhnn data convert csbm-4 demo/csbm-4.hif.json.gz --force
 	$(BIN)/edhnn data doctor demo/csbm-4.hif.json.gz --picture demo/csbm-4.png
 	@echo
 	@echo "Written: demo/csbm-4.hif.json.gz (the hypergraph, in HIF) and demo/csbm-4.png (its picture)."
