@@ -4,18 +4,20 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 WORKERS ?= 2
+NATIVE := setup.py $(wildcard src/edhnn/kernels/native/*.cpp src/edhnn/kernels/native/*.h)
 
-.PHONY: help install demo test test-slow check format bench clean
+.PHONY: help install demo test test-slow sanitize check format bench clean
 
 help:            ## show this list
 	@grep -E '^[a-z-]+: *.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 14
 
 install: $(STAMP)  ## make .venv and install edhnn with its development tools
 
-$(STAMP): pyproject.toml constraints.txt
+$(STAMP): pyproject.toml constraints.txt $(NATIVE)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt torch
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	@$(BIN)/edhnn --version
 	@touch $(STAMP)
 
 demo: $(STAMP)   ## a hypergraph made, examined and pictured, in demo/
@@ -31,6 +33,12 @@ test: $(STAMP)   ## the everyday test suite
 
 test-slow: $(STAMP)  ## the heavier tests too
 	$(BIN)/python -m pytest -n $(WORKERS) -m "slow or not slow"
+
+sanitize:        ## the native kernels under the address and undefined-behaviour sanitizers
+	@mkdir -p build/sanitize
+	$(CXX) -std=c++17 -O1 -g -Wall -Wextra -Werror -fopenmp -ffp-contract=off -fno-omit-frame-pointer \
+		-fsanitize=address,undefined -fno-sanitize-recover=all tests/native/harness.cpp -o build/sanitize/harness
+	build/sanitize/harness
 
 check: $(STAMP)  ## format, lint, types, layers
 	$(BIN)/ruff format --check .

@@ -1,5 +1,7 @@
 """Hypergraph diffusion, classical and neural. The names below are the whole public interface."""
 
+import typing as _typing
+
 from edhnn.data.catalog import catalog as catalog
 from edhnn.data.catalog import default_splits as default_splits
 from edhnn.data.catalog import load_dataset as load_dataset
@@ -20,6 +22,18 @@ from edhnn.data.synthetic import contextual_sbm as contextual_sbm
 from edhnn.data.synthetic import label_features as label_features
 from edhnn.data.writers import write_dataset as write_dataset
 from edhnn.data.writers.hif import write_hif as write_hif
+from edhnn.diffusion.admm import ADMM as ADMM
+from edhnn.diffusion.conjugate_gradient import ConjugateGradient as ConjugateGradient
+from edhnn.diffusion.diffuse import diffuse as diffuse
+from edhnn.diffusion.diffuse import pagerank_problem as pagerank_problem
+from edhnn.diffusion.gradient_descent import GradientDescent as GradientDescent
+from edhnn.diffusion.problem import DiffusionProblem as DiffusionProblem
+from edhnn.diffusion.solution import Outcome as Outcome
+from edhnn.diffusion.solution import Solution as Solution
+from edhnn.diffusion.solution import SolverError as SolverError
+from edhnn.diffusion.solve import solve as solve
+from edhnn.diffusion.sweep import SweepCut as SweepCut
+from edhnn.diffusion.sweep import sweep_cut as sweep_cut
 from edhnn.errors import DataError as DataError
 from edhnn.errors import DownloadError as DownloadError
 from edhnn.errors import EdhnnError as EdhnnError
@@ -27,5 +41,30 @@ from edhnn.errors import LimitError as LimitError
 from edhnn.errors import MissingDependencyError as MissingDependencyError
 from edhnn.errors import UsageError as UsageError
 from edhnn.hypergraph import Hypergraph as Hypergraph
+from edhnn.potentials.clique import CliqueExpansion as CliqueExpansion
+from edhnn.potentials.divergence import DivergenceToMean as DivergenceToMean
+from edhnn.potentials.lovasz import LovaszCardinality as LovaszCardinality
+from edhnn.potentials.node import FixedLabels as FixedLabels
+from edhnn.potentials.node import Logistic as Logistic
+from edhnn.potentials.node import SquaredDistance as SquaredDistance
+from edhnn.potentials.total_variation import TotalVariation as TotalVariation
+
+if _typing.TYPE_CHECKING:
+    from edhnn.estimators import HypergraphLabelSpreading as HypergraphLabelSpreading
 
 __version__ = "0.1.0"
+
+_LAZY = {"HypergraphLabelSpreading": "edhnn.estimators"}
+"""Public names whose modules load at first use: they need scikit-learn, which is slow to import."""
+
+
+def __getattr__(name: str) -> object:
+    if name not in _LAZY:
+        raise AttributeError(f"module 'edhnn' has no attribute '{name}'")
+    from importlib import import_module
+
+    return getattr(import_module(_LAZY[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_LAZY])

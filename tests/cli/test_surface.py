@@ -19,6 +19,9 @@ SURFACE = {
     "data doctor": READ | {"--picture", "--hidden", "--iterations", "--epochs", "--splits", "--strict"},
     "data convert": READ | {"--to", "--legacy-pickle", "--force"},
     "data fetch": {"--data-dir", "--force", "--json"},
+    "diffuse": READ
+    | {"--seeds", "--potential", "--power", "--strength", "--solver", "--step-size", "--tolerance", "--max-steps"}
+    | {"--out", "--force"},
 }
 
 

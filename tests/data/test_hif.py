@@ -191,7 +191,7 @@ def test_invalid_documents_are_refused_with_the_record_named(tmp_path, document,
         (b'{"incidences": [{"edge":1,"node":"\\ud800"}]}', "incidences"),
         (b'{"incidences": [}', "']' must stand here"),
         (b"\x1f\x8b\x08\x00broken", "gzip"),
-        (gzip.compress(b'{"incidences": []}')[:-6], "gzip"),
+        (gzip.compress(b'{"incidences": []}', mtime=0)[:-6], "gzip"),
     ],
 )
 def test_broken_text_is_refused(tmp_path, text, message):

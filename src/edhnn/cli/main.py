@@ -9,7 +9,9 @@ from typing import Annotated
 import typer
 
 import edhnn
+from edhnn import kernels
 from edhnn.cli.data import app as data_app
+from edhnn.cli.diffuse import diffuse_command
 from edhnn.cli.output import say
 from edhnn.errors import EdhnnError
 
@@ -20,11 +22,13 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(data_app, name="data")
+app.command("diffuse")(diffuse_command)
 
 
 def _show_version(wanted: bool) -> bool:
     if wanted:
-        typer.echo(f"edhnn {edhnn.__version__}")
+        note = "" if kernels.native_available() else " (the native ones are not built)"
+        typer.echo(f"edhnn {edhnn.__version__}\nkernels: {kernels.active()}{note}")
         raise typer.Exit
     return wanted
 

@@ -201,7 +201,7 @@ def test_broken_csr_matrices_are_refused(tmp_path, parts):
         read(tmp_path, features=npz(**{**whole, **parts}))
 
 
-def header_only(descr, shape, body=b""):
+def header_only(descr, shape, body):
     """An archive with one array whose header claims what its body does not hold."""
     stream, header = io.BytesIO(), io.BytesIO()
     np.lib.format.write_array_header_1_0(header, {"descr": descr, "fortran_order": False, "shape": shape})
@@ -211,19 +211,19 @@ def header_only(descr, shape, body=b""):
 
 
 @pytest.mark.parametrize(
-    "features",
+    ("descr", "shape", "body"),
     [
-        header_only("<f4", (10**12, 10**6)),
-        header_only("<f4", (3, 1), b"123"),
-        header_only("<f4", (-3, 1)),
-        header_only("|O", (1,), b"cos\nsystem\n(S'false'\ntR."),
-        header_only("|S0", (10**15,)),
-        header_only("|V8", (3,), bytes(24)),
+        ("<f4", (10**12, 10**6), b""),
+        ("<f4", (3, 1), b"123"),
+        ("<f4", (-3, 1), b""),
+        ("|O", (1,), b"cos\nsystem\n(S'false'\ntR."),
+        ("|S0", (10**15,), b""),
+        ("|V8", (3,), bytes(24)),
     ],
 )
-def test_an_array_cannot_claim_more_than_its_file_holds(tmp_path, features):
+def test_an_array_cannot_claim_more_than_its_file_holds(tmp_path, descr, shape, body):
     with pytest.raises(DataError, match="features.npz: .*archive of plain arrays"):
-        read(tmp_path, features=features)
+        read(tmp_path, features=header_only(descr, shape, body))
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from edhnn.data.dataset import NodeDataset
 from edhnn.data.files import atomic_file, compressed_by_name
 from edhnn.data.ids import IdColumn, Ids, integers_if_all_canonical
 from edhnn.data.readers.arrow_tables import table_kind
-from edhnn.errors import DataError
+from edhnn.errors import DataError, UsageError
 from edhnn.typing import IndexArray
 
 
@@ -206,6 +206,14 @@ def _column(name: str, values: Any) -> pa.Array:
             f"A table column must be of one kind. The attribute '{name}' is not: {error}.",
             remedy="Write HIF or a dataset folder instead.",
         ) from error
+
+
+def write_table(table: pa.Table, target: Path) -> None:
+    """Write one table, CSV, TSV or Parquet by its name, whole or not at all."""
+    if table_kind(target) is None:
+        raise UsageError(f"A table must end in .csv, .tsv or .parquet (.gz may follow). Got '{target.name}'.")
+    with atomic_file(target) as path:
+        _write(table, path, target)
 
 
 def _write(table: pa.Table, path: Path, target: Path) -> None:

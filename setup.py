@@ -1,0 +1,70 @@
+"""Build the native kernels: one shared library without Python or torch headers. Everything else is in pyproject.toml.
+
+Where it cannot be built (no C++ compiler), the install still succeeds and the torch kernels serve.
+"""
+
+import sys
+from pathlib import Path
+
+from setuptools import Extension, setup
+from setuptools.command.bdist_wheel import bdist_wheel
+from setuptools.command.build_ext import build_ext
+from setuptools.errors import BaseError, CCompilerError
+
+SOURCES = Path("src/edhnn/kernels/native")
+IS_MSVC = sys.platform == "win32"
+FLAGS = (
+    ["/O2", "/std:c++17", "/EHsc"]
+    if IS_MSVC
+    else ["-std=c++17", "-O3", "-g0", "-fvisibility=hidden", "-ffp-contract=off"]
+)
+OPENMP = "/openmp" if IS_MSVC else "-fopenmp"
+
+
+class BuildKernels(build_ext):
+    """Compile with OpenMP, else without it, else not at all."""
+
+    def build_extension(self, ext: Extension) -> None:
+        """Try; a library that cannot be built is left out, in one line."""
+        for openmp in ([OPENMP], []):
+            ext.extra_compile_args = FLAGS + openmp
+            ext.extra_link_args = [] if IS_MSVC else openmp
+            try:
+                super().build_extension(ext)
+                return
+            except (BaseError, CCompilerError, OSError):
+                continue
+        Path(self.get_ext_fullpath(ext.name)).unlink(missing_ok=True)
+        if self.editable_mode:  # what an earlier build left in the source tree no longer fits it
+            (SOURCES / Path(self.get_ext_filename(ext.name)).name).unlink(missing_ok=True)
+        self.warn("no working C++17 compiler: the native kernels are not built, the torch kernels will serve")
+
+    def get_ext_filename(self, fullname: str) -> str:
+        """A plain library name: it is loaded by ctypes, whatever the version of Python."""
+        return str(Path(*fullname.split("."))) + (".dll" if IS_MSVC else ".so")
+
+    def get_export_symbols(self, ext: Extension) -> list[str]:
+        """None besides those marked in the source: there is no Python module to initialise."""
+        return ext.export_symbols
+
+
+class PlatformWheel(bdist_wheel):
+    """One wheel per platform serves every version of Python and of torch."""
+
+    def get_tag(self) -> tuple[str, str, str]:
+        """Depends on the platform only."""
+        return "py3", "none", super().get_tag()[2]
+
+
+setup(
+    ext_modules=[
+        Extension(
+            "edhnn.kernels.native.kernels",
+            sources=[str(SOURCES / "kernels.cpp")],
+            depends=[str(header) for header in sorted(SOURCES.glob("*.h"))],
+            language="c++",
+            optional=True,
+        )
+    ],
+    cmdclass={"build_ext": BuildKernels, "bdist_wheel": PlatformWheel},
+)

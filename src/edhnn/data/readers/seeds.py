@@ -1,0 +1,63 @@
+"""Seeds for diffusion: a table with a node and a value column; nodes not named have the value 0."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from edhnn.data.columns import as_list, numbers_in
+from edhnn.data.dataset import NodeDataset
+from edhnn.data.files import Limits
+from edhnn.data.readers.arrow_tables import place_of_row, read_columns, read_header, table_kind
+from edhnn.errors import DataError, UsageError
+from edhnn.typing import NodeOrEdgeId
+
+
+def read_seeds(path: Path, dataset: NodeDataset, limits: Limits) -> Float[Tensor, " N"]:
+    """Read seed values.
+
+    Args:
+        path: A CSV, TSV or Parquet table with the columns `node` and `value`.
+        dataset: The dataset whose nodes are named.
+        limits: Size limits.
+
+    Returns:
+        A value per node, float64.
+
+    Raises:
+        DataError: if a node is unknown or named twice, or a value is not a finite number.
+    """
+    kind = table_kind(path)
+    if kind is None:
+        raise UsageError(f"Seeds must be a .csv, .tsv or .parquet table. Got '{path.name}'.")
+    header = read_header(path, kind, limits)
+    if not {"node", "value"} <= set(header.columns):
+        raise DataError(f"Seeds must have the columns 'node' and 'value'. Got {', '.join(header.columns)}.", path=path)
+    table = read_columns(path, kind, header, limits, columns=["node", "value"], text_columns=["node"])
+    values = numbers_in(table["value"])
+    x = np.zeros(dataset.hypergraph.num_nodes)
+    seen: dict[int, int] = {}
+    for row, name in enumerate(as_list(table["node"])):
+        place = _position(name, dataset)
+        if place is None or place in seen:
+            what = "Each node must be named once" if place in seen else "Every seed must be a node of the hypergraph"
+            raise DataError(f"{what}. Got {name!r}.", path=path, where=place_of_row(path, row, limits))
+        if values is None or not np.isfinite(values[row]):
+            raise DataError("Every value must be a finite number.", path=path, where=place_of_row(path, row, limits))
+        seen[place] = row
+        x[place] = values[row]
+    return torch.from_numpy(x)
+
+
+def _position(name: NodeOrEdgeId | None, dataset: NodeDataset) -> int | None:
+    """The node of this id; text that spells an integer may mean the integer."""
+    if name is None:
+        return None
+    found = dataset.node_ids.position(name)
+    if found is None and isinstance(name, str) and name.lstrip("-").isascii() and name.lstrip("-").isdigit():
+        found = dataset.node_ids.position(int(name)) if str(int(name)) == name else None
+    return found

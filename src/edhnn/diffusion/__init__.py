@@ -1,0 +1,1 @@
+"""Diffusion: the problem, the solvers, and certificates of how close they came."""

@@ -1,0 +1,119 @@
+r"""Gradient descent, and the subgradient method with averaging where the potential has corners.
+
+$$ h_v \leftarrow h_v - \eta \Big( \nabla f(h_v; x_v) + \sum_{e \ni v} [\nabla g(H_e)]_v \Big) $$
+
+Paper: Eq. 2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, final
+
+from jaxtyping import Float
+from torch import Tensor
+
+from edhnn.diffusion.problem import DiffusionProblem
+from edhnn.diffusion.solve import Certificate
+from edhnn.errors import UsageError
+from edhnn.incidence import incidence_to_node, node_to_incidence
+from edhnn.potentials.node import FixedLabels
+
+Rule = Literal["fixed", "backtracking", "averaging"]
+
+
+class GradientState(NamedTuple):
+    """The state, its step size, and what the certificate needs: an average of subgradients and of their conjugates."""
+
+    h: Float[Tensor, "N D"]
+    step_size: float
+    steps: int = 0
+    mean_h: Float[Tensor, "N D"] | None = None
+    mean_r_ev: Float[Tensor, "I D"] | None = None
+    mean_conjugate: Float[Tensor, " D"] | None = None
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GradientDescent:
+    r"""Gradient descent. Paper: Eq. 2.
+
+    The certificate takes $r_e = \nabla g(H_e)$, $p_e = H_e$; for the squared distance the gap is then
+    $\tfrac14 \|\nabla\|^2$. With ``averaging`` it takes averages of subgradients, whose conjugates average to an upper
+    bound of the average's. The residual is $\|\nabla\|_\infty$.
+
+    Args:
+        rule: ``fixed``: every step has ``step_size``. ``backtracking``: halve until the objective falls enough, then
+            try a longer step next time. ``averaging``: steps $1/(t + 2)$ and averages weighted by $t + 1$, for
+            potentials with corners and a node potential $(h - x)^2$.
+        step_size: $\eta$, the first one for ``backtracking``; not used by ``averaging``.
+        tolerance: Relative duality gap.
+        max_steps: Most steps.
+    """
+
+    rule: Rule = "backtracking"
+    step_size: float = 0.1
+    tolerance: float = 1e-8
+    max_steps: int = 10_000
+
+    def __post_init__(self) -> None:
+        if self.rule not in ("fixed", "backtracking", "averaging") or not self.step_size > 0:
+            raise UsageError(
+                "GradientDescent needs rule fixed, backtracking or averaging, and a positive step size. "
+                f"Got {self.rule} and {self.step_size}."
+            )
+
+    def init(self, problem: DiffusionProblem) -> GradientState:
+        """$h = x$."""
+        if isinstance(problem.node_potential, FixedLabels):
+            raise UsageError("Gradient descent does not keep labels fixed. Use ADMM.")
+        return GradientState(problem.x, self.step_size)
+
+    def step(self, problem: DiffusionProblem, state: GradientState) -> GradientState:
+        """One step of Eq. 2."""
+        if self.rule == "averaging":
+            return self._averaged(problem, state)
+        slope = problem.grad(state.h)
+        if self.rule == "fixed":
+            return GradientState(state.h - state.step_size * slope, state.step_size, state.steps + 1)
+        eta, before, square = 2 * state.step_size, problem.objective(state.h).sum(), (slope**2).sum()
+        for _ in range(60):
+            h = state.h - eta * slope
+            if bool(problem.objective(h).sum() <= before - 0.5 * eta * square):
+                break
+            eta /= 2
+        return GradientState(h, eta, state.steps + 1)
+
+    def certify(self, problem: DiffusionProblem, state: GradientState) -> Certificate:
+        """The lower bound of the (averaged) subgradients."""
+        slope = problem.grad(state.h)
+        residual = slope.abs().amax(0) if len(slope) else slope.sum(0)
+        if state.mean_h is not None and state.mean_r_ev is not None and state.mean_conjugate is not None:
+            h, r_ev, conjugate = state.mean_h, state.mean_r_ev, state.mean_conjugate
+        else:
+            h, (r_ev, conjugate) = state.h, _subgradient(problem, state.h)
+        bound = problem.lower_bound(r_ev, conjugate)
+        return Certificate(h, bound if problem.hyperedge_potential.convex else bound - float("inf"), residual)
+
+    def _averaged(self, problem: DiffusionProblem, state: GradientState) -> GradientState:
+        r_ev, conjugate = _subgradient(problem, state.h)
+        slope = problem.node_potential.grad(state.h, problem.x) + incidence_to_node(r_ev, problem.hypergraph)
+        share = 2 / (state.steps + 2)
+
+        def average(mean: Tensor | None, new: Tensor) -> Tensor:
+            return new if mean is None else mean + share * (new - mean)
+
+        return GradientState(
+            state.h - slope / (state.steps + 2),
+            state.step_size,
+            state.steps + 1,
+            average(state.mean_h, state.h),
+            average(state.mean_r_ev, r_ev),
+            average(state.mean_conjugate, conjugate),
+        )
+
+
+def _subgradient(problem: DiffusionProblem, h: Tensor) -> tuple[Tensor, Tensor]:
+    h_ev = node_to_incidence(h, problem.hypergraph)
+    r_ev = problem.edge_grad(h_ev)
+    return r_ev, problem.conjugate_value(r_ev, h_ev)

@@ -1,0 +1,121 @@
+"""The loop that every solver shares: step, look, stop.
+
+A solver is a frozen value with three verbs: `init`, `step`, and `certify`, which gives the state it vouches for, a
+lower bound on the minimum and a residual. The loop looks every few steps, compares the duality gap with the tolerance
+(the residual where no finite bound exists, as with fixed labels), and never stops without saying why.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from edhnn.diffusion.problem import DiffusionProblem
+from edhnn.diffusion.solution import Outcome, Solution, SolverError, StepRecord
+
+State = TypeVar("State")
+
+
+class Certificate(NamedTuple):
+    """What a solver vouches for.
+
+    Attributes:
+        h: The state.
+        lower_bound: No objective is below it; minus infinity if the solver has none.
+        residual: How far the optimality conditions are from holding, for each column.
+    """
+
+    h: Float[Tensor, "N D"]
+    lower_bound: Float[Tensor, " D"]
+    residual: Float[Tensor, " D"]
+
+
+@runtime_checkable
+class Solver(Protocol[State]):
+    """One method of minimising a `DiffusionProblem`."""
+
+    @property
+    def tolerance(self) -> float:
+        """Stop when the gap is at most this times the objective (at least this)."""
+
+    @property
+    def max_steps(self) -> int:
+        """Stop after this many steps, and say so."""
+
+    def init(self, problem: DiffusionProblem) -> State:
+        """The state before the first step."""
+
+    def step(self, problem: DiffusionProblem, state: State) -> State:
+        """One step."""
+
+    def certify(self, problem: DiffusionProblem, state: State) -> Certificate:
+        """What can be said of the state."""
+
+
+def solve(
+    problem: DiffusionProblem,
+    solver: Solver[State],
+    *,
+    throw: bool = True,
+    check_every: int = 10,
+    watch: Callable[[StepRecord], None] | None = None,
+) -> Solution:
+    """Minimise a diffusion problem.
+
+    Args:
+        problem: The problem.
+        solver: The method.
+        throw: Raise an error if the tolerance is not reached; otherwise the outcome says so.
+        check_every: Steps between looks at the certificate.
+        watch: Called at every look, for progress bars and pictures.
+
+    Returns:
+        The solution, with its history.
+
+    Raises:
+        SolverError: if the tolerance is not reached and ``throw`` is set.
+    """
+    begun = time.perf_counter()
+    history: list[StepRecord] = []
+    state, steps = solver.init(problem), 0
+    while True:
+        found = solver.certify(problem, state)
+        record, outcome, by = _look(problem, solver, found, steps, time.perf_counter() - begun)
+        history.append(record)
+        if watch is not None:
+            watch(record)
+        if outcome is None and steps >= solver.max_steps:
+            outcome = Outcome.MAX_STEPS
+        if outcome is not None:
+            break
+        for _ in range(min(check_every, solver.max_steps - steps)):
+            state = solver.step(problem, state)
+            steps += 1
+    if throw and outcome is not Outcome.CONVERGED:
+        raise SolverError(
+            f"{outcome.value} After {steps} steps the gap is {record.gap:.3g} and the residual {record.residual:.3g}."
+        )
+    return Solution(found.h, outcome, steps, tuple(history), by)
+
+
+def _look(
+    problem: DiffusionProblem, solver: Solver[State], found: Certificate, steps: int, seconds: float
+) -> tuple[StepRecord, Outcome | None, str]:
+    objective = problem.objective(found.h)
+    gap = objective - found.lower_bound
+    finite = bool(found.h.isfinite().all())
+    worst_gap = float(gap.max()) if len(gap) else 0.0
+    worst_residual = float(found.residual.max()) if len(gap) else 0.0
+    record = StepRecord(steps, float(objective.sum()), worst_gap, worst_residual, seconds)
+    if not finite or torch.isnan(objective).any():
+        return record, Outcome.DIVERGED, "residual"
+    by_gap = worst_gap != float("inf")
+    measure = gap if by_gap else found.residual
+    scale = objective.abs().clamp(min=1) if by_gap else 1.0
+    converged = bool((measure <= solver.tolerance * scale).all())
+    return record, Outcome.CONVERGED if converged else None, "gap" if by_gap else "residual"

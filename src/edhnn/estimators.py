@@ -1,0 +1,237 @@
+r"""The scikit-learn face: labels spread over a hypergraph by diffusion.
+
+A sample is a node, a feature is a hyperedge: ``X`` is the nodes x hyperedges incidence matrix, or a `Hypergraph`. So
+pipelines, `clone`, cross-validation and grid search work as with any classifier. `edhnn.HypergraphLabelSpreading` loads
+this module at first use, as scikit-learn takes longer to import than the rest of what ``import edhnn`` needs.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, check_non_negative, validate_data
+
+from edhnn.diffusion.diffuse import diffuse, make_potential, make_solver
+from edhnn.diffusion.problem import DiffusionProblem
+from edhnn.diffusion.solution import Outcome, Solution, SolverError
+from edhnn.diffusion.solve import solve
+from edhnn.errors import DataError, UsageError
+from edhnn.hypergraph import Hypergraph
+from edhnn.potentials.clique import CliqueExpansion
+from edhnn.potentials.node import SquaredDistance
+from edhnn.typing import BoolArray, FloatArray
+
+UNLABELLED = -1
+
+
+class HypergraphLabelSpreading(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
+    r"""Semi-supervised classification of nodes: $\min_H \sum_v \|h_v - x_v\|^2 + \lambda \sum_e w_e\, g(H_e)$.
+
+    $x_v$ is the one-hot label of a labelled node and 0 elsewhere, a column per class. The rows of the minimiser,
+    negative rounding clipped, are divided by their sums. A row without mass, of an unlabelled node that is isolated or
+    lies beyond the reach of any label, becomes the prior: the frequencies of the classes among the labelled nodes.
+    Paper: Definition 3, Eq. 1 and Example 1 (the potentials $g$).
+
+    For the ``X`` it was fitted on, `predict` and `predict_proba` give the transduction. For other rows over the same
+    hyperedges the distribution is the mean, over the node's hyperedges that have fitted members, of the mean
+    distribution of those members; the prior where there is no such hyperedge. Cross-validation therefore measures the
+    latter: it removes rows. To measure transduction, fit on all rows and hide labels behind -1.
+
+    Args:
+        potential: $g$: ``ce`` clique expansion, ``divergence`` to the mean, ``tv`` total variation, ``lec`` Lovász
+            extension of the paper's cardinality cut.
+        power: $p$: 1 or 2 for ``tv`` and ``lec``, at least 1 for ``divergence``, 2 for ``ce``.
+        strength: $\lambda > 0$, the weight of the hyperedges against the labels.
+        normalisation: Of ``ce`` only: ``laplacian``, ``degree`` or ``none``, see `CliqueExpansion`. With ``laplacian``
+            the minimiser is $(1 - \alpha)(I - \alpha \Theta)^{-1} x$, $\alpha = \lambda / (2 + \lambda)$: label
+            spreading with HGNN's operator $\Theta$.
+        solver: ``auto``, ``admm``, ``gradient`` or ``cg``.
+        tolerance: Relative duality gap at which to stop.
+        max_steps: Most steps; a `ConvergenceWarning` says if they did not suffice.
+
+    Attributes:
+        classes_: The classes, sorted.
+        label_distributions_: Nodes x classes, rows sum to 1.
+        transduction_: The most probable class of each node.
+        class_prior_: Frequencies of the classes among the labelled nodes.
+        edge_distributions_: Hyperedges x classes: the mean over members; NaN for an empty hyperedge.
+        incidence_: The memberships it was fitted on.
+        n_features_in_: Number of hyperedges.
+        feature_names_in_: Names of the hyperedges, if ``X`` was a table with names.
+        n_iter_: Steps taken.
+        gap_: Duality gap: the objective of the worst class is at most this far above its minimum.
+
+    Example:
+        >>> import numpy as np
+        >>> from edhnn import HypergraphLabelSpreading
+        >>> incidence = np.array([[1, 0], [1, 0], [1, 1], [0, 1], [0, 1]])
+        >>> model = HypergraphLabelSpreading().fit(incidence, [0, -1, -1, -1, 1])
+        >>> model.transduction_.tolist()
+        [0, 0, 0, 1, 1]
+        >>> model.predict([[0, 1]]).tolist()
+        [1]
+    """
+
+    def __init__(
+        self,
+        potential: str = "ce",
+        *,
+        power: int = 2,
+        strength: float = 1.0,
+        normalisation: str = "laplacian",
+        solver: str = "auto",
+        tolerance: float = 1e-6,
+        max_steps: int = 1000,
+    ) -> None:
+        self.potential = potential
+        self.power = power
+        self.strength = strength
+        self.normalisation = normalisation
+        self.solver = solver
+        self.tolerance = tolerance
+        self.max_steps = max_steps
+
+    def __sklearn_tags__(self) -> Any:
+        """Sparse or dense, nothing negative; on clouds of points, which are no incidences, it promises no accuracy."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = True
+        tags.classifier_tags.poor_score = True
+        return tags
+
+    def fit(self, X: object, y: object = None) -> HypergraphLabelSpreading:  # noqa: N803
+        """Spread the labels.
+
+        Args:
+            X: A `Hypergraph`, whose hyperedge weights count, or its nodes x hyperedges incidence matrix, dense or
+                sparse: an entry above 0 is a membership.
+            y: A class per node, -1 where unlabelled. Among strings ``"-1"`` is unlabelled too, as that is what numpy
+                makes of -1 there.
+
+        Returns:
+            Itself.
+
+        Raises:
+            DataError: if no node is labelled, or the hypergraph has incidence weights.
+            UsageError: if a parameter is not among its choices.
+        """
+        incidence, labels = _validated(self, X, y)
+        known = _labelled(labels)
+        if not known.any():
+            raise DataError(
+                f"At least one node must be labelled. All {len(labels)} entries of 'y' are -1.",
+                remedy="Give the known classes, and -1 for the other nodes only.",
+            )
+        check_classification_targets(labels[known])
+        self.classes_, number = np.unique(labels[known], return_inverse=True)
+        one_hot = np.zeros((len(labels), len(self.classes_)))
+        one_hot[np.flatnonzero(known), number] = 1.0
+        hypergraph = X if isinstance(X, Hypergraph) else Hypergraph.from_scipy(incidence)
+        solution = self._diffused(hypergraph, one_hot)
+        self.n_iter_, self.incidence_ = solution.steps, incidence
+        self.class_prior_ = one_hot.sum(axis=0) / known.sum()
+        mass = np.clip(solution.value.numpy(), 0, None)
+        self.label_distributions_ = _normalised(mass, self.class_prior_)
+        size = np.asarray(incidence.sum(axis=0), dtype=float)[:, None]
+        sums = incidence.T @ self.label_distributions_
+        self.edge_distributions_ = np.divide(sums, size, out=np.full_like(sums, np.nan), where=size > 0)
+        self.transduction_ = self.classes_[self.label_distributions_.argmax(axis=1)]
+        return self
+
+    def predict_proba(self, X: object) -> FloatArray:  # noqa: N803
+        """The distribution over classes of each node.
+
+        Args:
+            X: What it was fitted on, for the transduction; or other nodes over the same hyperedges.
+
+        Returns:
+            Nodes x classes, in the order of ``classes_``; rows sum to 1.
+        """
+        check_is_fitted(self)
+        incidence, _ = _validated(self, X, None, reset=False)
+        if incidence.shape == self.incidence_.shape and (incidence != self.incidence_).nnz == 0:
+            return np.array(self.label_distributions_)
+        useful = ~np.isnan(self.edge_distributions_[:, 0])
+        total = incidence[:, np.flatnonzero(useful)] @ self.edge_distributions_[useful]
+        return _normalised(total, self.class_prior_)  # rows of distributions: dividing by the sum makes the mean
+
+    def predict(self, X: object) -> Any:  # noqa: N803
+        """The most probable class of each node, the first of equals; see `predict_proba`."""
+        distribution = self.predict_proba(X)
+        return self.classes_[distribution.argmax(axis=1)]
+
+    def _diffused(self, hypergraph: Hypergraph, one_hot: FloatArray) -> Solution:
+        if not self.strength > 0:
+            raise UsageError(f"The strength must be positive, or no label moves. Got {self.strength}.")
+        x = torch.from_numpy(one_hot)
+        potential, factor = make_potential(self.potential, self.power), 1.0
+        options: dict[str, Any] = {"tolerance": self.tolerance, "max_steps": self.max_steps}
+        if isinstance(potential, CliqueExpansion) and self.normalisation != "none":
+            # Degrees add hyperedge weights, so a factor on these cancels: the nodes take its inverse instead.
+            factor = self.strength
+            problem = DiffusionProblem(
+                hypergraph=hypergraph,
+                x=x,
+                hyperedge_potential=CliqueExpansion(normalisation=self.normalisation),  # type: ignore[arg-type]
+                node_potential=SquaredDistance(weight=torch.full((len(x), 1), 1 / factor, dtype=x.dtype)),
+            )
+            method = make_solver(self.solver, potential, step_size=None, **options)
+            solution = solve(problem, method, throw=False)
+        else:
+            solution = diffuse(
+                hypergraph,
+                x,
+                potential=potential,
+                strength=self.strength,
+                solver=self.solver,  # type: ignore[arg-type]  # checked there
+                throw=False,
+                **options,
+            )
+        self.gap_ = factor * solution.last.gap
+        if solution.outcome is Outcome.DIVERGED:
+            raise SolverError(solution.outcome.value)
+        if solution.outcome is Outcome.MAX_STEPS:
+            warnings.warn(f"{solution.outcome.value} The gap is {self.gap_:.3g}.", ConvergenceWarning, stacklevel=3)
+        return solution
+
+
+def _validated(model: BaseEstimator, data: Any, y: object, *, reset: bool = True) -> tuple[sp.csr_array, Any]:
+    """The memberships as a matrix of ones, and the labels if fitting."""
+    options: dict[str, Any] = {"accept_sparse": "csr", "reset": reset}
+    if isinstance(data, Hypergraph):
+        if data.incidence_weight is not None:
+            raise DataError(
+                "Label spreading has no place for incidence weights, and this hypergraph has them.",
+                remedy="Use a hypergraph without them: hyperedge weights are honoured.",
+            )
+        data, options["ensure_min_features"] = data.to_scipy(), 0
+    labels = None
+    if reset:
+        data, labels = validate_data(model, data, y, **options)
+    else:
+        data = validate_data(model, data, **options)
+    check_non_negative(data, type(model).__name__)
+    positive = sp.csr_array(data > 0)
+    positive.eliminate_zeros()
+    return positive.astype(np.float64), labels
+
+
+def _labelled(labels: Any) -> BoolArray:
+    """Which entries are not -1; among strings and objects not "-1" either."""
+    if labels.dtype.kind in "biuf":
+        return np.asarray(labels != UNLABELLED)
+    return np.array([label not in (UNLABELLED, str(UNLABELLED)) for label in labels.tolist()], dtype=bool)
+
+
+def _normalised(mass: FloatArray, prior: FloatArray) -> FloatArray:
+    """Rows divided by their sums; the prior where a row has none beyond rounding."""
+    total = mass.sum(axis=1, keepdims=True)
+    reached = total > np.finfo(np.float64).eps
+    return np.where(reached, mass / np.where(reached, total, 1.0), prior)

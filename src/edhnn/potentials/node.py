@@ -1,0 +1,122 @@
+r"""Node potentials $f(h_v; x_v)$: what ties a node's state to what is known about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class SquaredDistance:
+    r"""$f(h; x) = \mu_v (h - x)^2$.
+
+    Paper: Definition 3, the node potential of hypergraph PageRank (with $\mu = 1$).
+
+    Args:
+        weight: $\mu_v$, a positive number per node; ``None`` for 1.
+    """
+
+    weight: Float[Tensor, "N 1"] | None = None
+
+    def value(self, h: Float[Tensor, "N D"], x: Float[Tensor, "N D"]) -> Float[Tensor, "N D"]:
+        r"""$\mu (h - x)^2$."""
+        return self._weight(h) * (h - x) ** 2
+
+    def grad(self, h: Float[Tensor, "N D"], x: Float[Tensor, "N D"]) -> Float[Tensor, "N D"]:
+        r"""$2 \mu (h - x)$."""
+        return 2 * self._weight(h) * (h - x)
+
+    def prox(
+        self, a: Float[Tensor, "N D"], x: Float[Tensor, "N D"], step_size: Float[Tensor, "N 1"]
+    ) -> Float[Tensor, "N D"]:
+        r"""$(a + 2 \eta \mu x) / (1 + 2 \eta \mu)$; $x$ for an infinite step."""
+        pull = 2 * step_size * self._weight(a)
+        share = torch.where(torch.isinf(pull), 1.0, pull / (1 + pull))
+        return a + share * (x - a)
+
+    def conjugate(self, r: Float[Tensor, "N D"], x: Float[Tensor, "N D"]) -> Float[Tensor, "N D"]:
+        r"""$r x + r^2 / (4 \mu)$."""
+        return r * x + r**2 / (4 * self._weight(r))
+
+    def _weight(self, like: Tensor) -> Tensor:
+        return like.new_ones(()) if self.weight is None else self.weight.to(like)
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class FixedLabels:
+    r"""The indicator of $h_v = x_v$ on the labelled nodes; 0 elsewhere.
+
+    Args:
+        known: Which nodes are fixed.
+    """
+
+    known: Bool[Tensor, " N"]
+
+    def value(self, h: Float[Tensor, "N D"], x: Float[Tensor, "N D"]) -> Float[Tensor, "N D"]:
+        """0 where allowed, infinity where a fixed node has moved."""
+        return torch.where(self.known[:, None] & (h != x), torch.inf, 0.0).to(h)
+
+    def grad(self, h: Float[Tensor, "N D"], x: Float[Tensor, "N D"]) -> Float[Tensor, "N D"]:
+        """0 on its domain."""
+        del x
+        return torch.zeros_like(h)
+
+    def prox(
+        self, a: Float[Tensor, "N D"], x: Float[Tensor, "N D"], step_size: Float[Tensor, "N 1"]
+    ) -> Float[Tensor, "N D"]:
+        """The fixed value where known, ``a`` elsewhere."""
+        del step_size
+        return torch.where(self.known[:, None], x, a)
+
+    def conjugate(self, r: Float[Tensor, "N D"], x: Float[Tensor, "N D"]) -> Float[Tensor, "N D"]:
+        r"""$r x$ where known; elsewhere infinite unless $r = 0$."""
+        return torch.where(self.known[:, None], r * x, torch.where(r == 0, 0.0, torch.inf).to(r))
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Logistic:
+    r"""$f(h; x) = \log(1 + e^{-x h})$ for labels $x = \pm 1$; 0 where $x = 0$ (unknown)."""
+
+    def value(self, h: Float[Tensor, "N D"], x: Float[Tensor, "N D"]) -> Float[Tensor, "N D"]:
+        r"""$\log(1 + e^{-x h})$."""
+        return torch.where(x != 0, torch.nn.functional.softplus(-x * h), 0.0)
+
+    def grad(self, h: Float[Tensor, "N D"], x: Float[Tensor, "N D"]) -> Float[Tensor, "N D"]:
+        r"""$-x\, \sigma(-x h)$."""
+        return -x * torch.sigmoid(-x * h)
+
+    def prox(
+        self, a: Float[Tensor, "N D"], x: Float[Tensor, "N D"], step_size: Float[Tensor, "N 1"]
+    ) -> Float[Tensor, "N D"]:
+        r"""The root of $z - a - \eta x \sigma(-x z)$, by Newton's method kept inside $[a, a + \eta x]$.
+
+        An infinite step has its minimum at infinity for a known node; it is taken as $10^{12}$, where $f < 10^{-10}$.
+        """
+        step_size = step_size.clamp(max=1e12)
+        low, high = torch.minimum(a, a + step_size * x), torch.maximum(a, a + step_size * x)
+        z = a
+        for _ in range(64):
+            slack = z - a - step_size * x * torch.sigmoid(-x * z)
+            low, high = torch.where(slack < 0, z, low), torch.where(slack < 0, high, z)
+            curve = torch.sigmoid(x * z) * torch.sigmoid(-x * z) * x**2
+            newton = z - slack / (1 + step_size * curve)
+            z = torch.where((newton >= low) & (newton <= high), newton, (low + high) / 2)
+        return z
+
+    def conjugate(self, r: Float[Tensor, "N D"], x: Float[Tensor, "N D"]) -> Float[Tensor, "N D"]:
+        r"""With $s = -r x$ in $[0, 1]$: $s \log s + (1 - s) \log(1 - s)$; infinite outside.
+
+        For unknown nodes 0 at $r = 0$, infinite elsewhere.
+        """
+        s = -r * x
+        entropy = torch.special.xlogy(s, s) + torch.special.xlogy(1 - s, 1 - s)
+        inside = (s >= 0) & (s <= 1)
+        known = torch.where(inside, entropy, torch.inf)
+        return torch.where(x != 0, known, torch.where(r == 0, 0.0, torch.inf).to(r))

@@ -1,0 +1,30 @@
+"""Run a kernel by either implementation."""
+
+import os
+from unittest import mock
+
+import pytest
+import torch
+
+from edhnn import kernels
+
+needs_native = pytest.mark.skipif(not kernels.native_available(), reason="the native kernels are not built")
+both_implementations = pytest.mark.parametrize("implementation", ["torch", pytest.param("native", marks=needs_native)])
+both_dtypes = pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+
+
+def run(implementation, function, *arguments):
+    """Call a kernel with one implementation forced."""
+    with mock.patch.dict(os.environ, {"EDHNN_KERNELS": implementation}):
+        return function(*arguments)
+
+
+def calls(values, edge_ptr, step, weight, cut_weight):
+    """Every kernel with every option, by name: functions without arguments."""
+    yield "sort", lambda: kernels.segment_sort(values, edge_ptr)
+    yield "pav", lambda: kernels.segment_pav(values, edge_ptr)
+    yield "weighted pav", lambda: kernels.segment_pav(values, edge_ptr, weight)
+    for power in (1, 2):
+        yield f"tv {power}", lambda p=power: kernels.prox_total_variation(values, edge_ptr, step, p)
+        yield f"weighted tv {power}", lambda p=power: kernels.prox_total_variation(values, edge_ptr, step, p, weight)
+        yield f"cardinality {power}", lambda p=power: kernels.prox_cardinality(values, edge_ptr, step, p, cut_weight)

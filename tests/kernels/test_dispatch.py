@@ -1,0 +1,119 @@
+"""Which implementation runs, how one is forced, and how the command says so."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from torch.autograd import forward_ad
+
+from edhnn import UsageError, kernels
+from edhnn.kernels import dispatch, native_kernels
+from tests.kernels.implementations import needs_native
+from tests.kernels.strategies import random_case
+
+
+@pytest.fixture
+def not_built(monkeypatch):
+    monkeypatch.setattr(native_kernels, "load", lambda: None)
+    monkeypatch.delenv("EDHNN_KERNELS", raising=False)
+
+
+@pytest.fixture
+def free(monkeypatch):
+    monkeypatch.delenv("EDHNN_KERNELS", raising=False)
+
+
+@needs_native
+def test_native_runs_where_it_can(free):
+    assert kernels.active() == "native"
+    values = random_case(0, [2, 3], 2)[0]
+    assert dispatch.goes_native(values)
+    assert dispatch.goes_native(values.float(), None)
+    assert not dispatch.goes_native(values.half())
+    assert not dispatch.goes_native(values.to("meta"))
+
+
+@needs_native
+def test_a_gradient_is_served_by_torch(free):
+    values, edge_ptr, step, *_ = random_case(0, [2, 3], 2)
+    assert not dispatch.goes_native(values.clone().requires_grad_())
+    assert not dispatch.goes_native(values, step.clone().requires_grad_())
+    assert kernels.prox_total_variation(values, edge_ptr, step.clone().requires_grad_(), 2).requires_grad
+    with torch.no_grad():
+        assert dispatch.goes_native(values.clone().requires_grad_())
+    assert kernels.segment_sort(values.clone().requires_grad_(), edge_ptr).dtype == torch.int64
+
+
+def test_forward_mode_derivatives_are_not_lost(free):
+    values, edge_ptr, step, *_ = random_case(0, [2, 3], 2)
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(values, torch.ones_like(values))
+        moved = forward_ad.unpack_dual(kernels.prox_total_variation(dual, edge_ptr, step, 2)).tangent
+    torch.testing.assert_close(moved, torch.ones_like(values))  # a translation passes through
+
+
+@needs_native
+@pytest.mark.parametrize("choice", ["torch", "native"])
+def test_the_environment_forces_one(monkeypatch, choice):
+    monkeypatch.setenv("EDHNN_KERNELS", choice)
+    assert kernels.active() == choice
+    called = []
+    monkeypatch.setattr(
+        native_kernels, "segment_sort", lambda values, edge_ptr: called.append(1) or edge_ptr.new_empty(values.shape)
+    )
+    kernels.segment_sort(torch.zeros(2, 1), torch.tensor([0, 2]))
+    assert bool(called) == (choice == "native")
+
+
+def test_without_the_library_torch_serves(not_built):
+    assert not kernels.native_available()
+    assert kernels.active() == "torch"
+    found = kernels.segment_sort(torch.tensor([[1.0], [2.0]]), torch.tensor([0, 2]))
+    assert found.flatten().tolist() == [1, 0]
+
+
+def test_asking_for_a_library_that_is_not_built_says_how_to_build_it(not_built, monkeypatch):
+    monkeypatch.setenv("EDHNN_KERNELS", "native")
+    with pytest.raises(UsageError, match=r"not built here. Install a C\+\+17 compiler.*pip install -e"):
+        kernels.segment_sort(torch.zeros(2, 1), torch.tensor([0, 2]))
+
+
+def test_unknown_choices_are_refused(monkeypatch):
+    monkeypatch.setenv("EDHNN_KERNELS", "naitve")
+    with pytest.raises(UsageError, match="must be one of torch, native. Got 'naitve'.*Did you mean 'native'"):
+        kernels.active()
+
+
+@needs_native
+def test_a_library_of_another_version_is_not_used(monkeypatch):
+    monkeypatch.setattr(native_kernels, "ABI", -1)
+    assert native_kernels.load.__wrapped__() is None
+
+
+@needs_native
+def test_memory_that_cannot_be_had_is_an_error_not_a_crash(monkeypatch):
+    class Refusing:
+        def __getattr__(self, name):
+            return lambda *arguments: 1
+
+    monkeypatch.setattr(native_kernels, "load", Refusing)
+    with pytest.raises(MemoryError, match="segment_sort"):
+        native_kernels.segment_sort(torch.zeros(2, 1), torch.tensor([0, 2]))
+
+
+def version(choice):
+    environment = {**os.environ, "EDHNN_KERNELS": choice}
+    command = [Path(sys.executable).with_name("edhnn"), "--version"]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+
+
+def test_the_command_says_which_runs():
+    lines = version("torch").stdout.splitlines()
+    assert lines[0].startswith("edhnn 0.")
+    assert lines[1].startswith("kernels: torch")
+    refused = version("fortran")
+    assert refused.returncode == 2
+    assert "must be one of torch, native" in refused.stderr
