@@ -130,19 +130,18 @@ class HypergraphLabelSpreading(ClassifierMixin, BaseEstimator):  # type: ignore[
                 remedy="Give the known classes, and -1 for the other nodes only.",
             )
         check_classification_targets(labels[known])
-        self.classes_, number = np.unique(labels[known], return_inverse=True)
-        one_hot = np.zeros((len(labels), len(self.classes_)))
+        classes, number = np.unique(labels[known], return_inverse=True)
+        one_hot = np.zeros((len(labels), len(classes)))
         one_hot[np.flatnonzero(known), number] = 1.0
         hypergraph = X if isinstance(X, Hypergraph) else Hypergraph.from_scipy(incidence)
-        solution = self._diffused(hypergraph, one_hot)
-        self.n_iter_, self.incidence_ = solution.steps, incidence
+        solution, self.gap_ = self._diffused(hypergraph, one_hot)
+        self.classes_, self.n_iter_, self.incidence_ = classes, solution.steps, incidence
         self.class_prior_ = one_hot.sum(axis=0) / known.sum()
-        mass = np.clip(solution.value.numpy(), 0, None)
-        self.label_distributions_ = _normalised(mass, self.class_prior_)
+        self.label_distributions_ = _normalised(solution.value.cpu().numpy().clip(min=0), self.class_prior_)
+        self.transduction_ = classes[self.label_distributions_.argmax(axis=1)]
         size = np.asarray(incidence.sum(axis=0), dtype=float)[:, None]
         sums = incidence.T @ self.label_distributions_
         self.edge_distributions_ = np.divide(sums, size, out=np.full_like(sums, np.nan), where=size > 0)
-        self.transduction_ = self.classes_[self.label_distributions_.argmax(axis=1)]
         return self
 
     def predict_proba(self, X: object) -> FloatArray:  # noqa: N803
@@ -154,7 +153,7 @@ class HypergraphLabelSpreading(ClassifierMixin, BaseEstimator):  # type: ignore[
         Returns:
             Nodes x classes, in the order of ``classes_``; rows sum to 1.
         """
-        check_is_fitted(self)
+        check_is_fitted(self, "edge_distributions_")
         incidence, _ = _validated(self, X, None, reset=False)
         if incidence.shape == self.incidence_.shape and (incidence != self.incidence_).nnz == 0:
             return np.array(self.label_distributions_)
@@ -167,10 +166,10 @@ class HypergraphLabelSpreading(ClassifierMixin, BaseEstimator):  # type: ignore[
         distribution = self.predict_proba(X)
         return self.classes_[distribution.argmax(axis=1)]
 
-    def _diffused(self, hypergraph: Hypergraph, one_hot: FloatArray) -> Solution:
+    def _diffused(self, hypergraph: Hypergraph, one_hot: FloatArray) -> tuple[Solution, float]:
         if not self.strength > 0:
             raise UsageError(f"The strength must be positive, or no label moves. Got {self.strength}.")
-        x = torch.from_numpy(one_hot)
+        x = torch.from_numpy(one_hot).to(hypergraph.device)
         potential, factor = make_potential(self.potential, self.power), 1.0
         options: dict[str, Any] = {"tolerance": self.tolerance, "max_steps": self.max_steps}
         if isinstance(potential, CliqueExpansion) and self.normalisation != "none":
@@ -180,7 +179,7 @@ class HypergraphLabelSpreading(ClassifierMixin, BaseEstimator):  # type: ignore[
                 hypergraph=hypergraph,
                 x=x,
                 hyperedge_potential=CliqueExpansion(normalisation=self.normalisation),  # type: ignore[arg-type]
-                node_potential=SquaredDistance(weight=torch.full((len(x), 1), 1 / factor, dtype=x.dtype)),
+                node_potential=SquaredDistance(weight=x.new_full((len(x), 1), 1 / factor)),
             )
             method = make_solver(self.solver, potential, step_size=None, **options)
             solution = solve(problem, method, throw=False)
@@ -194,12 +193,12 @@ class HypergraphLabelSpreading(ClassifierMixin, BaseEstimator):  # type: ignore[
                 throw=False,
                 **options,
             )
-        self.gap_ = factor * solution.last.gap
+        gap = factor * solution.last.gap
         if solution.outcome is Outcome.DIVERGED:
             raise SolverError(solution.outcome.value)
         if solution.outcome is Outcome.MAX_STEPS:
-            warnings.warn(f"{solution.outcome.value} The gap is {self.gap_:.3g}.", ConvergenceWarning, stacklevel=3)
-        return solution
+            warnings.warn(f"{solution.outcome.value} The gap is {gap:.3g}.", ConvergenceWarning, stacklevel=3)
+        return solution, gap
 
 
 def _validated(model: BaseEstimator, data: Any, y: object, *, reset: bool = True) -> tuple[sp.csr_array, Any]:

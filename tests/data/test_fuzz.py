@@ -353,6 +353,33 @@ def test_only_our_errors_escape_in_many_examples(folders, name, kind):
     fuzz(folders[name], SUBJECTS[name], kind, SLOW_EXAMPLES, strict=True, fresh=True)
 
 
+HUGE = b"9" * 400
+MARKED = b'{"metadata":{"edhnn":{"name":"x",%s}},"nodes":[{"node":1,"attrs":%s}],"incidences":[]}'
+
+
+@pytest.mark.xfail(reason="reported: edhnn/data/hif.py, edhnn/data/marked.py", raises=(OverflowError, ValueError))
+@pytest.mark.parametrize(
+    "text",
+    [
+        b'{"incidences":[{"edge":1,"node":1,"weight":%s}]}' % HUGE,
+        b'{"nodes":[{"node":1,"weight":%s}],"incidences":[]}' % HUGE,
+        MARKED % (b'"num_features":1', b'{"features":[%s]}' % HUGE),
+        MARKED % (b'"num_features":1,"sparse":true', b'{"features":{"0":%s}}' % HUGE),
+        MARKED % (b'"task":"regression"', b'{"label":%s}' % HUGE),
+        MARKED % (b'"task":"regression","label_width":1', b'{"label":[%s]}' % HUGE),
+        MARKED % (b'"task":"classification"', b'{"label":99999999999999999999}'),
+    ],
+    ids=["weight", "node weight", "features", "sparse features", "label", "labels", "class"],
+)
+def test_numbers_beyond_all_floats_are_read_or_refused(tmp_path, text):
+    """Found by 5,000 mutations, where the everyday number does not find them."""
+    (tmp_path / "x.hif.json").write_bytes(text)
+    try:
+        read_dataset(tmp_path / "x.hif.json")
+    except EdhnnError:
+        return
+
+
 def main(examples: int, chosen: list[str]) -> int:
     warnings.simplefilter("error")
     out = sys.stdout.write

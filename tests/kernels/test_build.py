@@ -61,7 +61,7 @@ def test_the_source_archive_carries_the_sources_and_nothing_built(checkout, tmp_
     code = f"from setuptools.build_meta import build_sdist; build_sdist({str(tmp_path)!r})"
     run("-c", code, folder=checkout)
     with tarfile.open(next(tmp_path.glob("*.tar.gz"))) as archive:
-        names = {Path(name).name for name in archive.getnames() if "kernels/native" in name}
+        names = {Path(name).name for name in archive.getnames() if "kernels/native/" in name}
     sources = {path.name for path in (ROOT / "src/edhnn/kernels/native").iterdir() if path.suffix in (".cpp", ".h")}
     assert len(sources) >= 5
     assert {name for name in names if "." in name} == sources

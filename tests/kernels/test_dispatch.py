@@ -104,16 +104,9 @@ def test_memory_that_cannot_be_had_is_an_error_not_a_crash(monkeypatch):
         native_kernels.segment_sort(torch.zeros(2, 1), torch.tensor([0, 2]))
 
 
-def version(choice):
-    environment = {**os.environ, "EDHNN_KERNELS": choice}
-    command = [Path(sys.executable).with_name("edhnn"), "--version"]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
-
-
 def test_the_command_says_which_runs():
-    lines = version("torch").stdout.splitlines()
-    assert lines[0].startswith("edhnn 0.")
-    assert lines[1].startswith("kernels: torch")
-    refused = version("fortran")
-    assert refused.returncode == 2
-    assert "must be one of torch, native" in refused.stderr
+    command = [Path(sys.executable).with_name("edhnn"), "--version"]
+    environment = {**os.environ, "EDHNN_KERNELS": "torch"}
+    said = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120).stdout.splitlines()
+    assert said[0].startswith("edhnn 0.")
+    assert said[1].startswith("kernels: torch")

@@ -6,7 +6,7 @@ import torch
 from edhnn import kernels
 from tests.kernels.strategies import paper_cut_weights, random_case
 
-SIZES = [2, 3, 0, 1, 6, 9]
+SIZES = [2, 0, 1, 5]
 BUDGETS = [0.05, 0.7, 30.0]
 """Steps for which levels are apart, blocks are partly pooled, and everything is constant."""
 
@@ -24,7 +24,6 @@ def check(function, *arguments):
 def test_pav(per_entry):
     values, edge_ptr, _, weight, _ = inputs(0, 1.0)
     weight = weight.unsqueeze(1) * torch.tensor([1.0, 2.0], dtype=torch.float64) if per_entry else weight
-    check(lambda s: kernels.segment_pav(s, edge_ptr), values.clone())
     check(lambda s, w: kernels.segment_pav(s, edge_ptr, w), values, weight)
 
 
@@ -32,7 +31,6 @@ def test_pav(per_entry):
 @pytest.mark.parametrize("scale", BUDGETS)
 def test_total_variation(power, scale):
     values, edge_ptr, step, weight, _ = inputs(1, scale)
-    check(lambda a, eta: kernels.prox_total_variation(a, edge_ptr, eta, power), values.clone(), step.clone())
     check(lambda a, eta, w: kernels.prox_total_variation(a, edge_ptr, eta, power, w), values, step, weight)
 
 

@@ -8,15 +8,15 @@ from tests.kernels.implementations import both_implementations, calls, needs_nat
 from tests.kernels.strategies import paper_cut_weights, random_case
 
 SIZES = {
-    "tiny": [2, 3, 0, 1, 2, 5] * 30,
+    "tiny": [2, 3, 0, 1, 2, 5] * 10,
     "counted and sorted": [47, 48, 49, 50, 24, 25, 7, 0],  # both sides of the native kernels' thresholds
-    "large": [3000, 2, 900],
+    "large": [700, 2, 300],
 }
 
 
 @needs_native
 @pytest.mark.parametrize("sizes", SIZES.values(), ids=SIZES)
-@pytest.mark.parametrize("columns", [1, 3, 8, 16, 37])
+@pytest.mark.parametrize("columns", [1, 8, 37])
 @pytest.mark.parametrize("ties", [False, True])
 def test_native_equals_torch(sizes, columns, ties):
     for dtype, tolerance in ((torch.float64, 1e-12), (torch.float32, 1e-6)):
@@ -29,7 +29,7 @@ def test_native_equals_torch(sizes, columns, ties):
 @both_implementations
 @pytest.mark.parametrize("power", [1, 2])
 def test_total_variation_is_the_cardinality_with_one_above_and_one_below(implementation, power):
-    sizes = [2, 3, 9, 60, 400]
+    sizes = [2, 3, 9, 60, 150]
     values, edge_ptr, step, *_ = random_case(0, sizes, 5)
     cut_weight = torch.cat([torch.tensor([1.0] + [0.0] * (k - 2) + [-1.0], dtype=torch.float64) for k in sizes])
     clipped = run(implementation, kernels.prox_total_variation, values, edge_ptr, step, power)
@@ -85,7 +85,7 @@ def test_the_paper_s_potential_vanishes_for_a_huge_step(implementation):
     values, edge_ptr, *_ = random_case(4, sizes, 3)
     cut_weight = torch.tensor([y for size in sizes for y in paper_cut_weights(size)], dtype=torch.float64)
     means = torch.cat([part.mean(0).expand_as(part) for part in values.split(sizes)])
-    for huge in (1e12, 1e30, 1e300):
+    for huge in (1e20, 1e30, 1e300):
         step = torch.full((len(sizes),), huge, dtype=torch.float64)
         for power in (1, 2):
             for function, given in ((kernels.prox_total_variation, None), (kernels.prox_cardinality, cut_weight)):

@@ -27,6 +27,7 @@ def assert_close(found, expected, edge_ptr, values, extra=None):
 
 @both_implementations
 @both_dtypes
+@settings(max_examples=40)
 @given(segments())
 def test_sort_is_stable_and_descending(implementation, dtype, drawn):
     values, edge_ptr, *_ = tensors(drawn, dtype)
@@ -43,7 +44,7 @@ def test_sort_is_stable_and_descending(implementation, dtype, drawn):
 
 @both_implementations
 @both_dtypes
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(segments())
 def test_pav_is_the_projection(implementation, dtype, drawn):
     values, edge_ptr, _, weight, _ = tensors(drawn, dtype)
@@ -57,7 +58,7 @@ def test_pav_is_the_projection(implementation, dtype, drawn):
 @both_implementations
 @both_dtypes
 @pytest.mark.parametrize("power", [1, 2])
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(segments())
 def test_total_variation_prox_is_the_minimiser(implementation, dtype, power, drawn):
     values, edge_ptr, step, weight, _ = tensors(drawn, dtype)
@@ -71,7 +72,7 @@ def test_total_variation_prox_is_the_minimiser(implementation, dtype, power, dra
 @both_implementations
 @both_dtypes
 @pytest.mark.parametrize("power", [1, 2])
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(segments(largest=5))
 def test_cardinality_prox_is_the_sorted_projection(implementation, dtype, power, drawn):
     values, edge_ptr, step, _, cut_weight = tensors(drawn, dtype)

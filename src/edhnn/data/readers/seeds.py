@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import numpy as np
@@ -39,6 +40,8 @@ def read_seeds(path: Path, dataset: NodeDataset, limits: Limits) -> Float[Tensor
         raise DataError(f"Seeds must have the columns 'node' and 'value'. Got {', '.join(header.columns)}.", path=path)
     table = read_columns(path, kind, header, limits, columns=["node", "value"], text_columns=["node"])
     values = numbers_in(table["value"])
+    if values is None:  # text among the numbers: each row for itself, so that the wrong one is named
+        values = np.array([_number(value) for value in as_list(table["value"])], dtype=np.float64)
     x = np.zeros(dataset.hypergraph.num_nodes)
     seen: dict[int, int] = {}
     for row, name in enumerate(as_list(table["node"])):
@@ -46,11 +49,18 @@ def read_seeds(path: Path, dataset: NodeDataset, limits: Limits) -> Float[Tensor
         if place is None or place in seen:
             what = "Each node must be named once" if place in seen else "Every seed must be a node of the hypergraph"
             raise DataError(f"{what}. Got {name!r}.", path=path, where=place_of_row(path, row, limits))
-        if values is None or not np.isfinite(values[row]):
+        if not np.isfinite(values[row]):
             raise DataError("Every value must be a finite number.", path=path, where=place_of_row(path, row, limits))
         seen[place] = row
         x[place] = values[row]
     return torch.from_numpy(x)
+
+
+def _number(value: object) -> float:
+    try:
+        return float(value) if isinstance(value, str | int | float) else math.nan
+    except (ValueError, OverflowError):
+        return math.nan
 
 
 def _position(name: NodeOrEdgeId | None, dataset: NodeDataset) -> int | None:
@@ -58,6 +68,7 @@ def _position(name: NodeOrEdgeId | None, dataset: NodeDataset) -> int | None:
     if name is None:
         return None
     found = dataset.node_ids.position(name)
-    if found is None and isinstance(name, str) and name.lstrip("-").isascii() and name.lstrip("-").isdigit():
+    digits = name.lstrip("-") if isinstance(name, str) else ""
+    if found is None and isinstance(name, str) and digits.isascii() and digits.isdigit() and len(digits) < 20:
         found = dataset.node_ids.position(int(name)) if str(int(name)) == name else None
     return found

@@ -1,0 +1,202 @@
+"""`edhnn diffuse` through the real entry point: what it prints and writes, and how it leaves."""
+
+import csv
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import torch
+
+from edhnn import diffuse, read_dataset
+from tests.cli.test_data import here, refuse, succeed  # noqa: F401  (fixtures)
+
+FIELDS = {"objective", "gap", "residual", "steps", "outcome", "certified_by", "seconds", "scores"}
+
+
+@pytest.fixture
+def shop(tmp_path):
+    rows = ["item,basket", "milk,1", "bread,1", "salt,1", "salt,2", "tea,2", "tea,3", "jam,3", "bread,3"]
+    (tmp_path / "shop.csv").write_text("\n".join(rows) + "\n")
+    (tmp_path / "seeds.csv").write_text("node,value\nmilk,1\njam,-0.5\n")
+    return tmp_path
+
+
+def scores_in(path):
+    with path.open(newline="") as stream:
+        rows = list(csv.reader(stream))
+    assert rows[0] == ["node", "score"]
+    return {node: float(score) for node, score in rows[1:]}
+
+
+def in_python(folder, seeds, **options):
+    dataset = read_dataset(folder / "shop.csv")
+    names = dataset.node_ids.to_list()
+    x = torch.tensor([[seeds.get(name, 0.0)] for name in names], dtype=torch.float64)
+    solution = diffuse(dataset.hypergraph, x, **options)
+    return solution, dict(zip(names, solution.value[:, 0].tolist(), strict=True))
+
+
+def test_the_command_itself_reports_and_writes(shop):
+    done = succeed("diffuse", "shop.csv", "--seeds", "seeds.csv", "--out", "scores.csv", "--json", folder=shop)
+    report = json.loads(done.stdout)
+    assert set(report) == FIELDS
+    assert (report["outcome"], report["certified_by"], report["scores"]) == ("converged", "gap", "scores.csv")
+    assert report["gap"] <= 1e-8
+    assert report["seconds"] >= 0
+    solution, expected = in_python(shop, {"milk": 1.0, "jam": -0.5})
+    assert report["objective"] == pytest.approx(solution.last.objective, rel=1e-12)
+    assert report["steps"] == solution.steps
+    assert scores_in(shop / "scores.csv") == pytest.approx(expected, abs=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("flags", "options"),
+    [
+        (["--potential", "ce"], dict(potential="ce")),
+        (["--potential", "lec", "--power", "1", "--strength", "0.3"], dict(potential="lec", power=1, strength=0.3)),
+        (["--potential", "divergence", "--power", "3"], dict(potential="divergence", power=3)),
+        (["--solver", "admm", "--step-size", "0.2"], dict(solver="admm", step_size=0.2)),
+        (["--strength", "0"], dict(strength=0.0)),
+        (["--tolerance", "1e-3"], dict(tolerance=1e-3)),
+    ],
+)
+def test_options_are_those_of_diffuse(shop, here, flags, options):  # noqa: F811
+    code, output, errors = here(
+        "diffuse", "shop.csv", "--seeds", "seeds.csv", "--out", "s.csv", "--json", *flags, folder=shop
+    )
+    assert code == 0, errors
+    solution, expected = in_python(shop, {"milk": 1.0, "jam": -0.5}, **options)
+    assert json.loads(output)["steps"] == solution.steps
+    assert scores_in(shop / "s.csv") == pytest.approx(expected, abs=1e-14)
+
+
+def test_text_for_people(shop, here):  # noqa: F811
+    code, output, _ = here("diffuse", "shop.csv", "--seeds", "seeds.csv", folder=shop)
+    assert code == 0
+    assert "objective" in output
+    assert "converged" in output
+
+
+def test_integer_ids_come_back_as_they_were(shop, here):  # noqa: F811
+    (shop / "numbers.csv").write_text("node,edge\n70,1\n7,1\n7,2\n900,2\n")
+    (shop / "seeds.tsv").write_text("node\tvalue\n900\t2\n")
+    code, _, errors = here(
+        "diffuse", "numbers.csv", "--seeds", "seeds.tsv", "--out", "s.parquet", "--json", folder=shop
+    )
+    assert code == 0, errors
+    table = pq.read_table(shop / "s.parquet")
+    assert table.column_names == ["node", "score"]
+    assert sorted(table["node"].to_pylist()) == [7, 70, 900]
+    assert table["score"].type == pa.float64()
+
+
+def test_parquet_seeds(shop, here):  # noqa: F811
+    pq.write_table(pa.table({"value": [1.0, -0.5], "node": ["milk", "jam"], "note": ["a", "b"]}), shop / "s.parquet")
+    outputs = []
+    for seeds in ("seeds.csv", "s.parquet"):
+        code, output, errors = here("diffuse", "shop.csv", "--seeds", seeds, "--json", folder=shop)
+        assert code == 0, errors
+        outputs.append(json.loads(output)["objective"])
+    assert outputs[0] == outputs[1]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("node,value\nmilk,1\nbeer,2\n", "seeds.csv, line 3: Every seed must be a node of the hypergraph. Got 'beer'"),
+        ("node,value\nmilk,1\njam,2\nmilk,1\n", "seeds.csv, line 4: Each node must be named once. Got 'milk'"),
+        ("node,value\nmilk,1\njam,nan\n", "seeds.csv, line 3: Every value must be a finite number"),
+        ("node,value\nmilk,inf\njam,1\n", "seeds.csv, line 2: Every value must be a finite number"),
+        ("node,value\nmilk,1\njam,\n", "seeds.csv, line 3: Every value must be a finite number"),
+        ("node,value\nmilk,1\njam,much\n", "seeds.csv, line 3: Every value must be a finite number"),
+        ("node,value\n\nmilk,1\n\n,2\n", "seeds.csv, line 5: Every seed must be a node of the hypergraph"),
+        (f"node,value\nmilk,1\n{'1' * 5000},2\n", "seeds.csv, line 3: Every seed must be a node"),
+        ("name,value\nmilk,1\n", "must have the columns 'node' and 'value'. Got name, value"),
+        ("node\nmilk\n", "must have the columns 'node' and 'value'. Got node"),
+        ("", "seeds.csv"),
+    ],
+    ids=[
+        "unknown",
+        "twice",
+        "nan",
+        "inf",
+        "empty",
+        "text",
+        "no-node",
+        "digits",
+        "no-node-column",
+        "one-column",
+        "void",
+    ],
+)
+def test_bad_seeds_name_the_place(shop, refuse, content, message):  # noqa: F811
+    (shop / "seeds.csv").write_text(content)
+    errors = refuse(1, "diffuse", "shop.csv", "--seeds", "seeds.csv", "--out", "s.csv", "--json", folder=shop)
+    assert message in errors
+    assert "Traceback" not in errors
+    assert not (shop / "s.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--potential", "tvs"], "tvs"),
+        (["--solver", "newton"], "newton"),
+        (["--power", "3"], "must be 1 or 2. Got 3"),
+        (["--potential", "ce", "--power", "1"], "power 2. Got 1"),
+        (["--step-size", "0"], "must be positive"),
+        (["--strength", "-1"], "--strength"),
+        (["--strength", "inf"], "finite and 0 or more. Got inf"),
+    ],
+)
+def test_requests_that_cannot_be_meant_exit_2(shop, refuse, flags, message):  # noqa: F811
+    errors = refuse(2, "diffuse", "shop.csv", "--seeds", "seeds.csv", *flags, folder=shop)
+    assert message in errors
+
+
+def test_seeds_must_be_a_table_and_be_there(shop, refuse):  # noqa: F811
+    (shop / "seeds.txt").write_text("node,value\nmilk,1\n")
+    assert "Got 'seeds.txt'" in refuse(2, "diffuse", "shop.csv", "--seeds", "seeds.txt", folder=shop)
+    assert "absent.csv" in refuse_any(shop, refuse, "absent.csv")
+
+
+def refuse_any(shop, refuse, seeds):  # noqa: F811
+    try:
+        return refuse(2, "diffuse", "shop.csv", "--seeds", seeds, folder=shop)
+    except AssertionError:
+        return refuse(1, "diffuse", "shop.csv", "--seeds", seeds, folder=shop)
+
+
+def test_what_is_there_is_kept_unless_forced(shop, here, refuse):  # noqa: F811
+    (shop / "s.csv").write_text("mine")
+    command = ["diffuse", "shop.csv", "--seeds", "seeds.csv", "--out", "s.csv", "--json"]
+    left, output, errors = here(*command, folder=shop)
+    assert (left != 0, output) == (True, "")
+    assert "s.csv" in errors
+    assert (shop / "s.csv").read_text() == "mine"
+    code, _, errors = here(*command, "--force", folder=shop)
+    assert code == 0, errors
+    assert len(scores_in(shop / "s.csv")) == 5
+
+
+@pytest.mark.parametrize("steps", [0, 1])
+def test_not_converged_exits_1_and_says_so_in_json(shop, here, steps):  # noqa: F811
+    code, output, errors = here(
+        "diffuse", "shop.csv", "--seeds", "seeds.csv", "--max-steps", steps, "--json", folder=shop
+    )
+    report = json.loads(output)
+    assert (code, report["outcome"], report["steps"]) == (1, "max_steps", steps)
+    assert "not reached within the allowed steps" in errors
+
+
+def test_divergence_exits_1_with_json_that_is_json(shop, here):  # noqa: F811
+    code, output, errors = here(
+        "diffuse", "shop.csv", "--seeds", "seeds.csv", "--potential", "ce", "--solver", "gradient",
+        "--step-size", "1e30", "--json", folder=shop,
+    )  # fmt: skip
+    report = json.loads(output, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
+    assert (code, report["outcome"]) == (1, "diverged")
+    assert report["objective"] is None or np.isfinite(report["objective"])
+    assert "no longer finite" in errors
