@@ -357,7 +357,6 @@ HUGE = b"9" * 400
 MARKED = b'{"metadata":{"edhnn":{"name":"x",%s}},"nodes":[{"node":1,"attrs":%s}],"incidences":[]}'
 
 
-@pytest.mark.xfail(reason="reported: edhnn/data/hif.py, edhnn/data/marked.py", raises=(OverflowError, ValueError))
 @pytest.mark.parametrize(
     "text",
     [

@@ -201,7 +201,7 @@ def test_broken_text_is_refused(tmp_path, text, message):
 
 def test_negative_weights_are_valid_hif_but_no_hypergraph(tmp_path):
     document = read_json(tmp_path, {"incidences": [{"edge": 1, "node": 1}, {"edge": 1, "node": 2, "weight": -1}]})
-    with pytest.raises(DataError, match=r"incidences\[1\]: .*0 or more. Got -1"):
+    with pytest.raises(DataError, match=r"incidences\[1\]: .*finite and 0 or more. Got -1"):
         document.hypergraph()
 
 

@@ -94,7 +94,7 @@ def test_hyperedges_of_up_to_50_nodes(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [*CORNERS, *SMOOTH])
+@pytest.mark.parametrize("name", [*CORNERS[:-1], *SMOOTH])
 def test_two_thousand_nodes(name):
     solver = ADMM(adaptive=True, tolerance=1e-9, max_steps=50_000)
     solution, error = checked(name, solver, random_hypergraph(2000, 800, 50, seed=3), seed=3)
@@ -240,7 +240,7 @@ def test_gradient_descent_refuses_what_it_cannot_keep():
     [
         (TotalVariation(power=2), ADMM(max_steps=20_000)),
         (CliqueExpansion(), ADMM(max_steps=20_000)),
-        (CliqueExpansion(), GradientDescent(max_steps=3000, tolerance=1e-6)),
+        (CliqueExpansion(normalisation="laplacian"), GradientDescent(max_steps=3000, tolerance=1e-5)),
     ],
     ids=label,
 )
@@ -248,9 +248,9 @@ def test_logistic_problems_converge(potential, solver):
     """Node 24 is isolated and known: its minimum is at infinity. Isolated and unknown nodes stay."""
     x = random_values(25, 2, 6).sign()
     x[1::3] = 0
-    if isinstance(solver, GradientDescent):
-        x[24] = 0  # no step length reaches infinity
     hypergraph = random_hypergraph(25, 15, 6, seed=6)
+    if isinstance(solver, GradientDescent):
+        x[hypergraph.degree == 0] = 0  # no step length reaches infinity
     problem = DiffusionProblem(hypergraph=hypergraph, x=x, hyperedge_potential=potential, node_potential=Logistic())
     solution = solve(problem, solver)
     assert solution.outcome is Outcome.CONVERGED

@@ -1,5 +1,6 @@
 """Every hyperedge potential and option, each beside its definition in plain Python and, where one exists, in cvxpy."""
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -201,6 +202,8 @@ def by_edge(z_ev, hypergraph):
 
 def clarabel(objective, constraints=()):
     """The least value. At 1e-11 the answers are good to about 1e-10; asked for more, Clarabel may lose them again."""
-    problem = cp.Problem(cp.Minimize(objective), list(constraints))
-    problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-11, tol_gap_rel=1e-11, tol_feas=1e-11)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", r"[\s\S]*too many subexpressions")
+        problem = cp.Problem(cp.Minimize(objective), list(constraints))
+        problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-11, tol_gap_rel=1e-11, tol_feas=1e-11)
     return float(problem.value)

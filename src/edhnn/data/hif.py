@@ -10,6 +10,7 @@ weights are numbers; `direction` is `head` or `tail`; `attrs` and `metadata` are
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal, final
@@ -44,7 +45,7 @@ class WeightColumn:
             if isinstance(weight, int) and abs(weight) > _EXACT:
                 self._beyond[self.length + place] = weight
         self._append(
-            np.array([np.nan if weight is None else weight for weight in weights], dtype=np.float64),
+            np.array([np.nan if weight is None else _as_float(weight) for weight in weights], dtype=np.float64),
             np.array([isinstance(weight, int) for weight in weights], dtype=np.bool_),
         )
 
@@ -67,9 +68,20 @@ class WeightColumn:
         self._whole = [np.concatenate(self._whole)] if self._whole else [np.zeros(0, dtype=np.bool_)]
         floats, whole = self.values()[start:stop].tolist(), self._whole[0][start:stop].tolist()
         return [
-            None if value != value else (self._beyond.get(start + place, int(value)) if is_whole else value)
+            None if value != value else self._whole_number(start + place, value) if is_whole else value
             for place, (value, is_whole) in enumerate(zip(floats, whole, strict=True))
         ]
+
+    def _whole_number(self, place: int, value: float) -> int:
+        return self._beyond[place] if place in self._beyond else int(value)
+
+
+def _as_float(weight: Number) -> float:
+    """The nearest float; infinite for an integer beyond all floats, whose exact value is kept beside it."""
+    try:
+        return float(weight)
+    except OverflowError:
+        return math.inf if weight > 0 else -math.inf
 
 
 @final
@@ -175,11 +187,11 @@ def _checked(section: str, weight: WeightColumn | None) -> FloatArray | None:
     if weight is None:
         return None
     values = weight.values()
-    negative = np.flatnonzero(values < 0)
-    if len(negative):
+    wrong = np.flatnonzero((values < 0) | np.isinf(values))
+    if len(wrong):
         raise DataError(
-            f"A hypergraph's weights must be 0 or more. Got {values[negative[0]]}.",
-            where=f"{section}[{negative[0]}]",
+            f"A hypergraph's weights must be finite and 0 or more. Got {values[wrong[0]]}.",
+            where=f"{section}[{wrong[0]}]",
             remedy="Mend the weight, or keep the document as HIF.",
         )
     return np.where(np.isnan(values), 1.0, values)

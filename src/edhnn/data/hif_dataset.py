@@ -7,11 +7,13 @@ attributes sorted into labels and features as a node table has.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from edhnn.data.columns import ColumnRequest, sort_columns
@@ -78,6 +80,7 @@ def dataset_from_document(
 
 def document_from_dataset(dataset: NodeDataset) -> HifDocument:
     """A HIF document that holds all of a dataset."""
+    _refuse_infinity(dataset)
     hypergraph, weights = dataset.hypergraph, dataset.node_attributes.get(WEIGHT)
     incidences = Records(hypergraph.node_index.cpu().numpy(), hypergraph.edge_index.cpu().numpy())
     incidences.weight = _column(hypergraph.incidence_weight)
@@ -100,6 +103,19 @@ def document_from_dataset(dataset: NodeDataset) -> HifDocument:
         network_type="undirected",
         metadata={MARK: mark_of(dataset)},
     )
+
+
+def _refuse_infinity(dataset: NodeDataset) -> None:
+    """JSON has no infinity, and no NaN outside features and labels, where it stands for a gap."""
+    for what, tensor in (("features", dataset.x), ("labels", dataset.y)):
+        values = tensor if tensor is None or tensor.layout == torch.strided else tensor.values()
+        if values is not None and values.is_floating_point() and bool(values.isinf().any()):
+            raise DataError(f"HIF holds no infinite {what}.", remedy="Mend them, or write a dataset folder instead.")
+    for columns in (dataset.node_attributes, dataset.edge_attributes):
+        for name, column in columns.items():
+            wrong = next((value for value in column if isinstance(value, float) and not math.isfinite(value)), None)
+            if wrong is not None:
+                raise DataError(f"HIF holds finite numbers only. The attribute '{name}' has {wrong}.")
 
 
 def _left_behind(document: HifDocument) -> list[str]:

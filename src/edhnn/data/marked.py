@@ -60,7 +60,7 @@ def _features(rows: Sequence[Any], mark: Mark, width: int, ids: Ids) -> Tensor:
         matrix = sp.csr_array((values, keys, bounds), shape=(len(ids), width))
         matrix.check_format(full_check=True)
         return sparse_features(matrix, getattr(torch, mark.features_type))
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise DataError(f"'{FEATURES}' must hold numbers, in {width} columns: {error}.", remedy=_UNMARK) from error
 
 
@@ -70,7 +70,7 @@ def _classes(values: Sequence[Any], mark: Mark, ids: Ids) -> Tensor:
     y = []
     for value, name in zip(values, ids, strict=True):
         fits = isinstance(value, str | int) and (
-            value in number or (names is None and isinstance(value, int) and value >= 0)
+            value in number or (names is None and isinstance(value, int) and 0 <= value < 2**62)
         )
         if value is not None and not fits:
             allowed = "a class number" if names is None else "one of the class names of the mark"
@@ -86,11 +86,14 @@ def _numbers(values: Sequence[Any], mark: Mark, ids: Ids) -> Tensor:
             return _tensor(values, mark.label_type)
         flat = [number for value in values for number in ([None] * width if value is None else value)]
         return _tensor(flat, mark.label_type).reshape(len(ids), width)
-    except (TypeError, ValueError, RuntimeError) as error:
+    except (TypeError, ValueError, RuntimeError, OverflowError) as error:
         shape = "a number" if width is None else f"{width} numbers"
         raise DataError(f"'{LABEL}' must be {shape} at every node: {error}.", remedy=_UNMARK) from error
 
 
 def _tensor(values: Sequence[Any], kind: str) -> Tensor:
     numbers = np.array([math.nan if value is None else value for value in values], dtype=np.float64)
-    return torch.from_numpy(numbers).to(getattr(torch, kind))
+    tensor = torch.from_numpy(numbers).to(getattr(torch, kind))
+    if bool(tensor.isinf().any()):
+        raise ValueError(f"a number is beyond {kind}")
+    return tensor

@@ -73,7 +73,7 @@ class DiffusionProblem:
         return self.strength * self.hyperedge_potential.grad(h_ev, self.hypergraph)
 
     def conjugate_value(self, r_ev: Float[Tensor, "I D"], p_ev: Float[Tensor, "I D"]) -> Float[Tensor, " D"]:
-        r"""$\sum_e g^*(r_e) = \sum_e \langle r_e, p_e \rangle - g(p_e)$ if $r_e \in \partial g(p_e)$; here $\lambda g$."""
+        r"""$\sum_e g^*(r_e) = \sum_e \langle r_e, p_e \rangle - g(p_e)$, $r_e \in \partial g(p_e)$ (with $\lambda$)."""
         on_edges = self.hyperedge_potential.value(p_ev, self.hypergraph).sum(0)
         return (r_ev * p_ev).sum(0) - self.strength * on_edges
 

@@ -79,11 +79,11 @@ def _newton(
         ahead = torch.where(inside, root, left + 0.5 * (right - left))
         is_root[problem] = root == tau
         closed = (ahead == left) | (ahead == right) | ((right - left) * steepest <= visible)
-        going = ~((root == tau) | closed).squeeze(1)
-        if not going.any():
+        going = (~((root == tau) | closed)).squeeze(1).nonzero().squeeze(1)
+        if len(going) == 0:
             return block, tau_found * mirror, is_root
         problem, tau, left, right, step, steepest, visible, places = (
-            kept[going] for kept in (problem, ahead, left, right, step, steepest, visible, places)
+            kept.index_select(0, going) for kept in (problem, ahead, left, right, step, steepest, visible, places)
         )
         tau_found[problem] = tau
         block[problem] = pool(places, tau)

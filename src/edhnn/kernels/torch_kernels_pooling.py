@@ -47,10 +47,10 @@ def pool(places: Float[Tensor, "P K C"], tau: Float[Tensor, "P 1"] | None) -> In
     while True:
         value = block_values(sums, tau)
         joins = (value[:, :-1] <= value[:, 1:]) & (sums[:, 1:, 0] > 0)
-        moving = joins.any(1)
-        if not moving.any():
+        moving = joins.any(1).nonzero().squeeze(1)
+        if len(moving) == 0:
             return block
-        sums, joins, problem = sums[moving], joins[moving], problem[moving]
+        sums, joins, problem = (part.index_select(0, moving) for part in (sums, joins, problem))
         tau = None if tau is None else tau[moving]
         onto = torch.nn.functional.pad((~joins).long().cumsum(1), (1, 0))
         block[problem] = onto.gather(1, block[problem])

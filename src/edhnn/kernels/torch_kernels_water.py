@@ -52,9 +52,9 @@ class Water:
         lines = self.s - (t - self.budget) / self.weight
         return lines.masked_fill(~self.real, -torch.inf).argmax(1, keepdim=True)
 
-    def rows(self, chosen: Bool[Tensor, " P"]) -> Water:
+    def rows(self, chosen: Int[Tensor, " Q"]) -> Water:
         """The chosen problems only."""
-        return Water(self.s[chosen], self.weight[chosen], self.budget[chosen], self.real[chosen])
+        return Water(*(part.index_select(0, chosen) for part in (self.s, self.weight, self.budget, self.real)))
 
 
 def prox_total_variation(
@@ -127,7 +127,7 @@ def _newton(above: Water, below: Water, step: Tensor) -> tuple[Int[Tensor, "P 1"
     pieces = (top, bottom)
     while len(problem):
         root = _root_of_piece(above, below, step, *pieces)
-        rises = (root > t).squeeze(1)
+        rises = (root > t).squeeze(1).nonzero().squeeze(1)
         above, below, step, t, problem = above.rows(rises), below.rows(rises), step[rises], root[rises], problem[rises]
         pieces = above.piece(t), below.piece(t)
         top[problem], bottom[problem] = pieces

@@ -16,7 +16,7 @@ from torch import Tensor
 from edhnn.data.dataset import NodeDataset, features_to_scipy
 from edhnn.data.files import ByteWriter, atomic_folder, compressed_by_name
 from edhnn.data.readers.folder import ATTRIBUTES, FEATURES, HYPEREDGES, IDS, LABELS, SOURCE, WEIGHTS
-from edhnn.errors import DataError
+from edhnn.errors import DataError, UsageError
 from edhnn.hypergraph import Hypergraph
 from edhnn.typing import JsonObject
 
@@ -30,6 +30,8 @@ def write_folder(dataset: NodeDataset, target: Path, *, overwrite: bool = False)
         overwrite: Replace a folder that is there.
     """
     hypergraph = dataset.hypergraph
+    if overwrite and target.is_dir() and any(target.iterdir()) and not (target / HYPEREDGES).exists():
+        raise UsageError(f"'{target}' is not a dataset folder, so it is not replaced. Choose another name.")
     with atomic_folder(target, overwrite=overwrite) as folder:
         with compressed_by_name(folder / HYPEREDGES, HYPEREDGES) as stream:
             write_integer_lines(stream, hypergraph)

@@ -10,6 +10,7 @@ import msgspec
 
 from edhnn.data.files import ByteWriter, atomic_file, compressed_by_name
 from edhnn.data.hif import DIRECTIONS, HifDocument, Records
+from edhnn.errors import DataError
 from edhnn.typing import JsonObject
 
 _RECORDS_PER_BLOCK = 50_000
@@ -40,8 +41,12 @@ def _write_section(stream: ByteWriter, name: str, records: Records, document: Hi
     stream.write(b'"%s":[' % name.encode())
     for start in range(0, len(records), _RECORDS_PER_BLOCK):
         stop = min(start + _RECORDS_PER_BLOCK, len(records))
-        lines = (msgspec.json.encode(record) for record in _records(records, start, stop, document))
-        stream.write((b",\n" if start else b"\n") + b",\n".join(lines))
+        stream.write(b",\n" if start else b"\n")
+        try:
+            lines = [msgspec.json.encode(record) for record in _records(records, start, stop, document)]
+        except (TypeError, ValueError, UnicodeEncodeError) as error:
+            raise DataError(f"What HIF holds must be plain JSON; '{name}' has something else: {error}.") from error
+        stream.write(b",\n".join(lines))
     stream.write(b"]")
 
 

@@ -23,35 +23,36 @@ struct Band {
     double low, high;
 };
 
-// Both levels fall and rise together as the budget t grows. While the j + 1 largest values are under water,
-//     high(t) = s_j - (t - upper) / above,    above = their weight, upper = the budget that brought them down to s_j,
-// and likewise from below. The sweep moves from one breakpoint (a level reaching the next value) to the next until the
-// t wanted on the current linear piece lies before both. All sums are of non-negative terms: nothing cancels.
+// Both levels move together as the budget t grows from 0. While the values up to s[top] are under water,
+//     high(t) = s[top] - (t - upper) / above,   above = their weight, upper = the budget that brought them down to s[top],
+// and likewise from below. The sweep passes breakpoints (budgets at which a level reaches the next value) for as long as
+// the t wanted lies beyond: for p = 2 as long as high - low > t / (2 step) there. Then t is on a known linear piece.
+// Sums are of non-negative terms, so nothing cancels, and there is no division before the end.
 template <bool kWeighted>
 Band clip_band(const double* s, const double* w, Index size, double step, int power) {
     const auto weight = [w](Index i) { return kWeighted ? w[i] : 1.0; };
+    const double slope = 0.5 / step;
     Index top = 0, bottom = size - 1;
-    double above = weight(top), below = weight(bottom), upper = 0.0, lower = 0.0, t = step;
-    while (true) {
-        if (power == 2) {
-            const double gap = (s[top] - s[bottom]) + upper / above + lower / below;
-            t = gap * saturate(step, 1.0 / above + 1.0 / below);
-        }
-        if (top + 1 >= bottom) break;
+    double above = weight(top), below = weight(bottom), upper = 0.0, lower = 0.0;
+    while (top + 1 < bottom) {
         const double next_upper = upper + above * (s[top] - s[top + 1]);
         const double next_lower = lower + below * (s[bottom - 1] - s[bottom]);
-        if (t <= std::min(next_upper, next_lower)) break;
         if (next_upper <= next_lower) {
-            upper = next_upper;
+            const double t = next_upper;
+            if (power == 1 ? step <= t : !((s[top + 1] - s[bottom]) * below - (t - lower) > t * below * slope)) break;
+            upper = t;
             above += weight(++top);
         } else {
-            lower = next_lower;
+            const double t = next_lower;
+            if (power == 1 ? step <= t : !((s[top] - s[bottom - 1]) * above - (t - upper) > t * above * slope)) break;
+            lower = t;
             below += weight(--bottom);
         }
     }
+    const double gap = (s[top] - s[bottom]) + upper / above + lower / below;
+    const double t = power == 1 ? step : gap * saturate(step, 1.0 / above + 1.0 / below);
     const double high = s[top] - (t - upper) / above, low = s[bottom] + (t - lower) / below;
     if (low < high || top + 1 < bottom) return {low, high};
-    const double gap = (s[top] - s[bottom]) + upper / above + lower / below;
     const double mean = (s[bottom] - lower / below) + gap * (above / (above + below));
     return {mean, mean};
 }
