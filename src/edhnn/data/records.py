@@ -162,7 +162,7 @@ def attribute_records(kind: str, columns: Attributes, count: int, taken: Collect
 def _fill(records: Sequence[Record], name: str, values: Sequence[Any]) -> None:
     for record, value in zip(records, values, strict=True):
         if value is not None:
-            record[name] = value.tolist() if isinstance(value, np.generic | np.ndarray) else value
+            record[name] = value.tolist() if isinstance(value, np.generic | np.ndarray | Tensor) else value
 
 
 def _feature_rows(x: Tensor | None) -> list[Any] | None:
