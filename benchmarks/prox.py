@@ -7,8 +7,8 @@ One sweep is one call: total variation, or the paper's cardinality cut (LEC), bo
 and 16 columns in single precision. The first part uses Walmart where EDHNN_DATA has it, else a random hypergraph of its
 size; the NumPy loop is timed on every 50th hyperedge and scaled. The second part times native sweeps over random
 hypergraphs of growing size: the cost per incidence should not grow. Every run is repeated and the fastest counts; times
-are wall times, and the second part gives processor time (all threads) too, which a busy machine disturbs less. Results go
-to benchmarks/results/prox.json.
+are wall times, and the second part gives processor time (all threads) too, which a busy machine disturbs less. Results
+go to benchmarks/results/prox.json.
 """
 
 import argparse
