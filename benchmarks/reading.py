@@ -83,8 +83,12 @@ def main() -> None:
     if arguments.read:
         read(arguments.read, arguments.folder)
         return
-    with tempfile.TemporaryDirectory() as name:
-        make_files(Path(name), int(arguments.incidences))
+    if arguments.folder:
+        make_files(arguments.folder, int(arguments.incidences))
+        return
+    with tempfile.TemporaryDirectory() as name:  # made by a process of its own: a child's peak starts at its parent's
+        command = [sys.executable, __file__, "--folder", name, "--incidences", str(arguments.incidences)]
+        subprocess.run(command, check=True)
         sizes = {file.name: file.stat().st_size for file in Path(name).iterdir()}
         best = run(Path(name), arguments.repeats)
     csv, hif = (
