@@ -4,12 +4,13 @@ import pytest
 import torch
 
 from edhnn import kernels
+from edhnn.kernels import torch_kernels_cardinality
 from tests.kernels.implementations import both_implementations, calls, needs_native, run
 from tests.kernels.strategies import paper_cut_weights, random_case
 
 SIZES = {
     "tiny": [2, 3, 0, 1, 2, 5] * 10,
-    "counted and sorted": [47, 48, 49, 50, 24, 25, 7, 0],  # both sides of the native kernels' thresholds
+    "counted and sorted": [63, 64, 65, 4, 5, 24, 25, 7, 0],  # both sides of the native kernels' thresholds
     "large": [700, 2, 300],
 }
 
@@ -91,3 +92,15 @@ def test_the_paper_s_potential_vanishes_for_a_huge_step(implementation):
             for function, given in ((kernels.prox_total_variation, None), (kernels.prox_cardinality, cut_weight)):
                 found = run(implementation, function, values, edge_ptr, step, power, given)
                 torch.testing.assert_close(found, means, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize(("huge", "most"), [(1e-3, 10), (1.0, 10), (1e6, 10), (1e30, 40)])
+def test_newton_ends_in_a_few_steps_for_any_cut_weights(monkeypatch, huge, most):
+    values, edge_ptr, step, _, cut_weight = random_case(5, [3] * 100 + [8] * 100 + [40] * 20, 1)
+    falling = cut_weight.gather(0, kernels.segment_sort(cut_weight.unsqueeze(1), edge_ptr).squeeze(1))
+    pool, counted = torch_kernels_cardinality.pool, []
+    monkeypatch.setattr(torch_kernels_cardinality, "pool", lambda *given: counted.append(1) or pool(*given))
+    for y in (cut_weight, falling):
+        counted.clear()
+        run("torch", kernels.prox_cardinality, values, edge_ptr, torch.full_like(step, huge), 2, y)
+        assert len(counted) <= 4 * most  # four groups of similar size at most, each with its own steps

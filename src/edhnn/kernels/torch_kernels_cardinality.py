@@ -58,8 +58,9 @@ def _newton(
 ) -> tuple[Int[Tensor, "P K"], Float[Tensor, "P 1"], Bool[Tensor, "P 1"]]:
     """Guarded Newton steps: the final blocks, their tau, and whether it is the exact root of its piece.
 
-    Left and right of the root are kept; a step that leaves them is replaced by their middle, so that no cycle can last.
-    Where they come closer than any value can show, tau is between them.
+    Left and right of the root are kept. A step that leaves them is first taken to just inside the end it passed, for
+    rounding alone may have carried it over, and the next time to their middle, so that no cycle can last. Where they
+    come closer than any value can show, tau is one of them.
     """
     tau = torch.zeros_like(step)
     block = pool(places, tau)
@@ -72,18 +73,22 @@ def _newton(
     left, right = tau.clone(), torch.full_like(tau, torch.inf)
     steepest = places[..., 3].amax(1, keepdim=True)
     visible = torch.finfo(places.dtype).eps * places[..., 1].abs().amax(1, keepdim=True)
-    problem = torch.arange(len(step), device=step.device)
+    problem, halve = torch.arange(len(step), device=step.device), torch.zeros_like(is_root)
     while True:
         left, right = torch.where(root > tau, tau, left), torch.where(root < tau, tau, right)
-        inside = (root > left) & (root < right)
-        ahead = torch.where(inside, root, left + 0.5 * (right - left))
+        outside = (root <= left) | (root >= right)
+        nudge = 4.0 * torch.finfo(places.dtype).eps * right
+        inner = torch.where(root <= left, left + nudge, right - nudge)
+        inner = torch.where(halve | (right - left <= nudge), left + 0.5 * (right - left), inner)
+        ahead, halve = torch.where(outside, inner, root), halve ^ outside
         is_root[problem] = root == tau
         closed = (ahead == left) | (ahead == right) | ((right - left) * steepest <= visible)
         going = (~((root == tau) | closed)).squeeze(1).nonzero().squeeze(1)
         if len(going) == 0:
             return block, tau_found * mirror, is_root
-        problem, tau, left, right, step, steepest, visible, places = (
-            kept.index_select(0, going) for kept in (problem, ahead, left, right, step, steepest, visible, places)
+        problem, tau, left, right, halve, step, steepest, visible, places = (
+            kept.index_select(0, going)
+            for kept in (problem, ahead, left, right, halve, step, steepest, visible, places)
         )
         tau_found[problem] = tau
         block[problem] = pool(places, tau)

@@ -86,7 +86,8 @@ struct CardinalityProx {
     }
 
     // Semismooth Newton on phi, each step exact on its piece; it ends when a step stays on its piece. Left and right of
-    // the root are kept, and a step that leaves them is replaced by their middle, so that no cycle can last.
+    // the root are kept. A step that leaves them is first taken to just inside the end it passed, for rounding alone may
+    // have carried it over, and the next time to their middle, so that no cycle can last.
     // Leaves the final blocks; returns their number.
     Index newton(Index size, double step) {
         Index count = pool(size, 0.0);
@@ -105,9 +106,16 @@ struct CardinalityProx {
         const double visible = std::numeric_limits<double>::epsilon() *
                                std::max(std::fabs(sorted[0]), std::fabs(sorted[size - 1]));
         double tau = 0.0, left = 0.0, right = std::numeric_limits<double>::infinity();
+        bool halve = false;
         while (next != tau) {
             (next > tau ? left : right) = tau;
-            if (!(next > left && next < right)) next = left + 0.5 * (right - left);
+            if (!(next > left && next < right)) {
+                const double nudge = 4.0 * std::numeric_limits<double>::epsilon() * right;
+                next = halve || right - left <= nudge ? left + 0.5 * (right - left)
+                       : next <= left                 ? left + nudge
+                                                      : right - nudge;
+                halve = !halve;
+            }
             if (next == left || next == right || (right - left) * steepest <= visible) break;
             count = grows && next > tau ? pool_on(count, next) : pool(size, next);
             tau = next;

@@ -10,7 +10,7 @@
 
 namespace edhnn {
 
-constexpr Index kCounted = 48;   // up to here counting beats sorting
+constexpr Index kCounted = 64;   // up to here counting beats sorting
 constexpr Index kInserted = 24;  // narrow tasks leave the lanes empty: insertion up to here, then std::sort
 
 template <typename T>
