@@ -7,6 +7,7 @@
 #include "pav.h"
 #include "segments.h"
 #include "water.h"
+#include "water_lanes.h"
 
 #ifdef _WIN32
 #define EDHNN_API extern "C" __declspec(dllexport)
@@ -40,7 +41,7 @@ EDHNN_API int edhnn_kernels_openmp() {
     EDHNN_API int edhnn_prox_total_variation_##SUFFIX(const T* values, const Index* edge_ptr, Index num_edges,         \
                                                       Index num_columns, int threads, const double* step,              \
                                                       const double* weight, int power, T* out) {                       \
-        return over_segments<ColumnWorker<TotalVariationProx, T, true>>({edge_ptr, num_edges, num_columns}, values, TotalVariationProx::Input{step, weight, power},    \
+        return over_segments<TotalVariationWorker<T>>({edge_ptr, num_edges, num_columns}, values, TotalVariationProx::Input{step, weight, power},    \
                                                  threads, out);                                                        \
     }                                                                                                                  \
     EDHNN_API int edhnn_prox_cardinality_##SUFFIX(const T* values, const Index* edge_ptr, Index num_edges,             \

@@ -18,8 +18,8 @@ inline bool greater(T a, T b) {
     return a > b || (a != a && b == b);
 }
 
-// rank[i][c]: how many rows come before row i in column c. Every pair of rows is compared once, all columns of a cache
-// line side by side and without a branch: random order costs nothing extra.
+// rank[i][c]: how many rows come before row i in column c. Every pair of rows is compared once, all columns of a
+// task side by side and without a branch: random order costs nothing extra.
 template <typename T, typename Lane>
 inline void count_ranks(const T* rows, Index row_stride, Index size, Index width, Lane* rank) {
     for (Index j = 0; j < size; ++j) {
@@ -31,7 +31,7 @@ inline void count_ranks(const T* rows, Index row_stride, Index size, Index width
             Lane* other = rank + i * width;
             for (Index c = 0; c < width; ++c) {
                 const T a = later[c], b = earlier[c];
-                const Lane above = (a > b) | ((a != a) & (b == b));
+                const Lane number = b == b ? 1 : 0, above = a > b ? 1 : (a != a ? number : 0);
                 other[c] += above;
                 mine[c] += 1 - above;
             }
@@ -64,8 +64,7 @@ inline void rank_by_sorting(const double* given, Index size, Ranked* ranked, Ind
 // writes what it found.
 template <typename Kernel, typename T, bool kSorted>
 class ColumnWorker {
-    using Lane = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
-    static constexpr Index kFull = kCacheLine / static_cast<Index>(sizeof(T));
+    using Lane = std::conditional_t<sizeof(T) == 4, std::int32_t, double>;  // as wide as T, and quick to count in
     Kernel kernel;
     std::vector<double> given;
     std::vector<typename Kernel::Entry> found;
@@ -79,10 +78,10 @@ class ColumnWorker {
                 rank_by_sorting(&given[c * stride], size, ranked.data(), &rank[c * stride]);
             return;
         }
-        if (width == kFull) count_ranks(rows, row_stride, size, kFull, lanes.data());
+        if (width == kBlock) count_ranks(rows, row_stride, size, kBlock, lanes.data());
         else count_ranks(rows, row_stride, size, width, lanes.data());
         for (Index i = 0; i < size; ++i)
-            for (Index c = 0; c < width; ++c) rank[c * stride + i] = lanes[i * width + c];
+            for (Index c = 0; c < width; ++c) rank[c * stride + i] = static_cast<Index>(lanes[i * width + c]);
     }
 
    public:

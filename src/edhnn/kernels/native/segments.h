@@ -21,7 +21,7 @@ using Index = std::int64_t;
 
 enum Status : int { kDone = 0, kOutOfMemory = 1 };
 
-constexpr Index kCacheLine = 64;          // bytes
+constexpr Index kBlock = 16;              // columns of a task: a cache line of floats, two of doubles
 constexpr Index kWorthAThread = 1 << 13;  // entries; below this a thread costs more than it saves
 
 struct Segments {
@@ -78,7 +78,7 @@ template <typename Worker, typename T, typename Input, typename Result>
 Status over_segments(const Segments& segments, const T* values, const Input& input, int threads, Result* out) {
     const Index largest = segments.largest();
     if (largest == 0 || segments.num_columns == 0) return kDone;
-    const Index block = std::min<Index>(segments.num_columns, kCacheLine / static_cast<Index>(sizeof(T)));
+    const Index block = std::min(segments.num_columns, kBlock);
     const Index worth = 1 + segments.num_rows() * segments.num_columns / kWorthAThread;
     const Index wanted = std::max<Index>(1, std::min<Index>(threads, worth));
     std::vector<Worker> workers;
