@@ -12,7 +12,7 @@ import torch
 from edhnn import diffuse, read_dataset
 from tests.cli.test_data import here, refuse, succeed  # noqa: F401  (fixtures)
 
-FIELDS = {"objective", "gap", "residual", "steps", "outcome", "certified_by", "seconds", "scores"}
+FIELDS = {"objective", "gap", "residual", "steps", "outcome", "certified_by", "seconds", "scores", "picture"}
 
 
 @pytest.fixture
@@ -200,3 +200,15 @@ def test_divergence_exits_1_with_json_that_is_json(shop, here):  # noqa: F811
     assert (code, report["outcome"]) == (1, "diverged")
     assert report["objective"] is None or np.isfinite(report["objective"])
     assert "no longer finite" in errors
+
+
+def test_a_picture_shows_the_solve(shop, refuse):  # noqa: F811
+    done = succeed(
+        "diffuse", "shop.csv", "--seeds", "seeds.csv", "--picture", "solve.png", "--json", folder=shop
+    )  # fmt: skip
+    assert json.loads(done.stdout)["picture"] == "solve.png"
+    assert (shop / "solve.png").read_bytes().startswith(b"\x89PNG")
+    assert "exists already" in refuse(
+        2, "diffuse", "shop.csv", "--seeds", "seeds.csv", "--picture", "solve.png", folder=shop
+    )
+    assert sorted(path.name for path in shop.iterdir() if path.is_file()) == ["seeds.csv", "shop.csv", "solve.png"]

@@ -189,7 +189,7 @@ def test_appendix_a_three_variables_give_the_same_sequence(name, eta):
 def test_too_few_steps_are_reported(solver):
     solution = solve(small_problem(), solver, throw=False)
     assert (solution.outcome, solution.steps) == (Outcome.MAX_STEPS, 7)
-    assert [record.step for record in solution.history] == [0, 7]
+    assert [record.step for record in solution.history] == list(range(8))
     with pytest.raises(SolverError, match="not reached within the allowed steps.*After 7 steps the gap is"):
         solve(small_problem(), solver)
 
@@ -205,10 +205,12 @@ def test_a_huge_step_diverges_and_says_so():
 
 def test_watch_sees_the_history():
     seen = []
-    solution = solve(small_problem(), ADMM(), watch=seen.append, check_every=3)
-    assert tuple(seen) == solution.history
-    assert all(a.seconds <= b.seconds for a, b in pairwise(seen))
-    assert [record.step for record in seen] == list(range(0, solution.steps + 1, 3))
+    solution = solve(small_problem(), ADMM(), watch=lambda record, state: seen.append((record, state)), check_every=3)
+    assert tuple(record for record, _ in seen) == solution.history
+    assert all(a.seconds <= b.seconds for a, b in pairwise(solution.history))
+    steps = [record.step for record in solution.history]
+    assert steps == [*range(11), *range(13, solution.steps + 1, 3)]  # the first ten one by one
+    assert torch.equal(seen[-1][1], solution.value)
 
 
 @pytest.mark.parametrize("potential", [TotalVariation(power=2), CliqueExpansion()], ids=label)

@@ -15,7 +15,7 @@ import typer
 from edhnn.cli.options import Json, ReadOptions, Source, with_read_options
 from edhnn.cli.output import console, facts_table, print_json, say
 from edhnn.data.dataset import NodeDataset
-from edhnn.data.files import DelayedBar
+from edhnn.data.files import DelayedBar, atomic_file
 from edhnn.data.readers.seeds import read_seeds
 from edhnn.data.writers import refuse_existing
 from edhnn.data.writers.tables import write_table
@@ -38,20 +38,25 @@ def diffuse_command(
     tolerance: Annotated[float, typer.Option("--tolerance", min=0.0, help="Relative duality gap to stop at.")] = 1e-8,
     max_steps: Annotated[int, typer.Option("--max-steps", min=0, help="Most steps.")] = 10_000,
     out: Annotated[Path | None, typer.Option("--out", help="Write scores here, columns node and score.")] = None,
+    picture: Annotated[
+        Path | None, typer.Option("--picture", help="Draw the states along the steps and the gap into this PNG.")
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace what is there.")] = False,
     as_json: Json = False,
     options: ReadOptions,
 ) -> None:
     """Diffuse seed values over a hypergraph: minimise sum (h - x)^2 + strength * sum g(H_e), and say how well."""
-    if out is not None:
-        refuse_existing([out], overwrite=force)
+    refuse_existing([path for path in (out, picture) if path is not None], overwrite=force)
     dataset = options.read(source, keep_missing=True)
     x = read_seeds(seeds, dataset, options.limits)
     begun = time.perf_counter()
-    bar = DelayedBar("Diffusing", max_steps)
+    bar = DelayedBar("Diffusing", max_steps, in_bytes=False)
+    looks: list[tuple[StepRecord, torch.Tensor]] = []
 
-    def watch(record: StepRecord) -> None:
-        bar.show(record.step)
+    def watch(record: StepRecord, state: torch.Tensor) -> None:
+        bar.show(record.step, f", gap {record.gap:.1e}")
+        if picture is not None:
+            looks.append((record, state[:, 0]))
 
     solution = diffuse(
         dataset.hypergraph,
@@ -70,7 +75,9 @@ def diffuse_command(
     seconds = time.perf_counter() - begun
     if out is not None:
         write_scores(dataset, solution.value[:, 0], out)
-    _report(solution, seconds, out, as_json=as_json)
+    if picture is not None:
+        draw(dataset, looks, f"{potential}, power {power}, strength {strength:g}: {solution.outcome.value}", picture)
+    _report(solution, seconds, out, picture, as_json=as_json)
     if solution.outcome is not Outcome.CONVERGED:
         raise typer.Exit(1)
 
@@ -82,12 +89,22 @@ def write_scores(dataset: NodeDataset, scores: torch.Tensor, target: Path) -> No
     write_table(pa.table({"node": names, "score": scores.numpy()}), target)
 
 
+def draw(dataset: NodeDataset, looks: list[tuple[StepRecord, torch.Tensor]], title: str, target: Path) -> None:
+    """The solve on one page, as a PNG."""
+    from edhnn.diffusion.picture import Look, picture  # matplotlib takes half a second to import
+
+    names = [str(name) for name in dataset.node_ids.to_list()]
+    figure = picture(dataset.hypergraph, [Look(*look) for look in looks], title=title, names=names)
+    with atomic_file(target) as temporary:
+        figure.savefig(temporary, format="png", dpi=150, metadata={"Software": None})
+
+
 def _finite(value: float) -> float | None:
     """JSON has no infinity and no NaN."""
     return value if math.isfinite(value) else None
 
 
-def _report(solution: Solution, seconds: float, out: Path | None, *, as_json: bool) -> None:
+def _report(solution: Solution, seconds: float, out: Path | None, drawn: Path | None, *, as_json: bool) -> None:
     last = solution.last
     facts = {
         "objective": _finite(last.objective),
@@ -98,6 +115,7 @@ def _report(solution: Solution, seconds: float, out: Path | None, *, as_json: bo
         "certified_by": solution.certified_by,
         "seconds": round(seconds, 4),
         "scores": None if out is None else str(out),
+        "picture": None if drawn is None else str(drawn),
     }
     if as_json:
         print_json(facts)

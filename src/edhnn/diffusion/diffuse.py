@@ -2,7 +2,6 @@ r"""Diffusion in one call, and hypergraph PageRank as a named problem."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Literal, get_args
 
 import torch
@@ -13,8 +12,8 @@ from edhnn.diffusion.admm import ADMM
 from edhnn.diffusion.conjugate_gradient import ConjugateGradient
 from edhnn.diffusion.gradient_descent import GradientDescent
 from edhnn.diffusion.problem import DiffusionProblem
-from edhnn.diffusion.solution import Solution, StepRecord
-from edhnn.diffusion.solve import Solver, solve
+from edhnn.diffusion.solution import Solution
+from edhnn.diffusion.solve import Solver, Watch, solve
 from edhnn.errors import UsageError, unknown_name
 from edhnn.hypergraph import Hypergraph
 from edhnn.incidence import edge_to_incidence, incidence_to_node
@@ -92,7 +91,7 @@ def diffuse(
     tolerance: float = 1e-8,
     max_steps: int = 10_000,
     throw: bool = True,
-    watch: Callable[[StepRecord], None] | None = None,
+    watch: Watch | None = None,
 ) -> Solution:
     r"""Minimise $\sum_v (h_v - x_v)^2 + \lambda \sum_e w_e\, g(H_e)$, with a certificate. Paper: Eq. 1.
 
@@ -107,7 +106,7 @@ def diffuse(
         tolerance: Relative duality gap at which to stop.
         max_steps: Most steps.
         throw: Raise an error if the tolerance is not reached.
-        watch: Called at every look at the certificate.
+        watch: Called with the record and the state at every look at the certificate.
 
     Returns:
         The solution; ``solution.last.gap`` bounds its distance from the minimum.

@@ -44,8 +44,9 @@ class GradientDescent:
 
     Args:
         rule: ``fixed``: every step has ``step_size``. ``backtracking``: halve until the objective falls enough, then
-            try a longer step next time. ``averaging``: steps $1/(t + 2)$ and averages weighted by $t + 1$, for
-            potentials with corners and a node potential $(h - x)^2$.
+            try a longer step next time. ``averaging``: steps $1/(t + s)$, with $s = 2, 4, 8, \dots$ the
+            first for which the first step does not raise the objective, and averages weighted by $(t+1)(t+2)(t+3)$;
+            for potentials with corners and a node potential $(h - x)^2$.
         step_size: $\eta$, the first one for ``backtracking``; not used by ``averaging``.
         tolerance: Relative duality gap.
         max_steps: Most steps.
@@ -98,14 +99,18 @@ class GradientDescent:
     def _averaged(self, problem: DiffusionProblem, state: GradientState) -> GradientState:
         r_ev, conjugate = _subgradient(problem, state.h)
         slope = problem.node_potential.grad(state.h, problem.x) + incidence_to_node(r_ev, problem.hypergraph)
-        share = 2 / (state.steps + 2)
+        share, eta = 4 / (state.steps + 4), state.step_size
+        if state.steps == 0:
+            before, eta = problem.objective(state.h).sum(), 0.5
+            while eta > 1e-12 and bool(problem.objective(state.h - eta * slope).sum() > before):
+                eta /= 2
 
         def average(mean: Tensor | None, new: Tensor) -> Tensor:
             return new if mean is None else mean + share * (new - mean)
 
         return GradientState(
-            state.h - slope / (state.steps + 2),
-            state.step_size,
+            state.h - eta * slope,
+            1 / (1 / eta + 1),
             state.steps + 1,
             average(state.mean_h, state.h),
             average(state.mean_r_ev, r_ev),

@@ -19,6 +19,10 @@ from edhnn.diffusion.problem import DiffusionProblem
 from edhnn.diffusion.solution import Outcome, Solution, SolverError, StepRecord
 
 State = TypeVar("State")
+Watch = Callable[[StepRecord, Tensor], None]
+"""Called with what was recorded and the state, at every look."""
+
+EARLY = 10  # steps that are looked at one by one
 
 
 class Certificate(NamedTuple):
@@ -63,7 +67,7 @@ def solve(
     *,
     throw: bool = True,
     check_every: int = 10,
-    watch: Callable[[StepRecord], None] | None = None,
+    watch: Watch | None = None,
 ) -> Solution:
     """Minimise a diffusion problem.
 
@@ -71,7 +75,7 @@ def solve(
         problem: The problem.
         solver: The method.
         throw: Raise an error if the tolerance is not reached; otherwise the outcome says so.
-        check_every: Steps between looks at the certificate.
+        check_every: Steps between looks at the certificate, after the first ten, which are looked at one by one.
         watch: Called at every look, for progress bars and pictures.
 
     Returns:
@@ -83,17 +87,20 @@ def solve(
     begun = time.perf_counter()
     history: list[StepRecord] = []
     state, steps = solver.init(problem), 0
+    bound = problem.x.new_full((problem.x.shape[1],), -torch.inf)
     while True:
         found = solver.certify(problem, state)
+        bound = torch.fmax(bound, found.lower_bound)  # what was once proved stays proved
+        found = found._replace(lower_bound=bound)
         record, outcome, by = _look(problem, solver, found, steps, time.perf_counter() - begun)
         history.append(record)
         if watch is not None:
-            watch(record)
+            watch(record, found.h)
         if outcome is None and steps >= solver.max_steps:
             outcome = Outcome.MAX_STEPS
         if outcome is not None:
             break
-        for _ in range(min(check_every, solver.max_steps - steps)):
+        for _ in range(min(1 if steps < EARLY else check_every, solver.max_steps - steps)):
             state = solver.step(problem, state)
             steps += 1
     if throw and outcome is not Outcome.CONVERGED:
