@@ -212,3 +212,13 @@ def test_a_picture_shows_the_solve(shop, refuse):  # noqa: F811
         2, "diffuse", "shop.csv", "--seeds", "seeds.csv", "--picture", "solve.png", folder=shop
     )
     assert sorted(path.name for path in shop.iterdir() if path.is_file()) == ["seeds.csv", "shop.csv", "solve.png"]
+
+
+def test_weights_of_memberships_are_refused_or_left_out_on_request(shop, refuse):  # noqa: F811
+    rows = (shop / "shop.csv").read_text().splitlines()
+    weighted = [rows[0] + ",weight", *(f"{row},{2 + k}" for k, row in enumerate(rows[1:]))]
+    (shop / "weighted.csv").write_text("\n".join(weighted) + "\n")
+    assert "--ignore-weights" in refuse(2, "diffuse", "weighted.csv", "--seeds", "seeds.csv", folder=shop)
+    done = succeed("diffuse", "weighted.csv", "--seeds", "seeds.csv", "--ignore-weights", "--json", folder=shop)
+    plain = succeed("diffuse", "shop.csv", "--seeds", "seeds.csv", "--json", folder=shop)
+    assert json.loads(done.stdout)["objective"] == json.loads(plain.stdout)["objective"]

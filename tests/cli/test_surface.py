@@ -21,7 +21,7 @@ SURFACE = {
     "data fetch": {"--data-dir", "--force", "--json"},
     "diffuse": READ
     | {"--seeds", "--potential", "--power", "--strength", "--solver", "--step-size", "--tolerance", "--max-steps"}
-    | {"--out", "--force", "--picture"},
+    | {"--ignore-weights", "--out", "--force", "--picture"},
 }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -21,6 +22,8 @@ from edhnn.data.writers import refuse_existing
 from edhnn.data.writers.tables import write_table
 from edhnn.diffusion.diffuse import PotentialName, SolverName, diffuse
 from edhnn.diffusion.solution import Outcome, Solution, StepRecord
+from edhnn.errors import UsageError
+from edhnn.hypergraph import Hypergraph
 
 
 @with_read_options
@@ -37,6 +40,9 @@ def diffuse_command(
     step_size: Annotated[float | None, typer.Option("--step-size", help="Step size; chosen if not given.")] = None,
     tolerance: Annotated[float, typer.Option("--tolerance", min=0.0, help="Relative duality gap to stop at.")] = 1e-8,
     max_steps: Annotated[int, typer.Option("--max-steps", min=0, help="Most steps.")] = 10_000,
+    ignore_weights: Annotated[
+        bool, typer.Option("--ignore-weights", help="Leave out weights of memberships, which potentials cannot use.")
+    ] = False,
     out: Annotated[Path | None, typer.Option("--out", help="Write scores here, columns node and score.")] = None,
     picture: Annotated[
         Path | None, typer.Option("--picture", help="Draw the states along the steps and the gap into this PNG.")
@@ -48,6 +54,7 @@ def diffuse_command(
     """Diffuse seed values over a hypergraph: minimise sum (h - x)^2 + strength * sum g(H_e), and say how well."""
     refuse_existing([path for path in (out, picture) if path is not None], overwrite=force)
     dataset = options.read(source, keep_missing=True)
+    hypergraph = _usable(dataset.hypergraph, ignore_weights=ignore_weights)
     x = read_seeds(seeds, dataset, options.limits)
     begun = time.perf_counter()
     bar = DelayedBar("Diffusing", max_steps, in_bytes=False)
@@ -59,7 +66,7 @@ def diffuse_command(
             looks.append((record, state[:, 0]))
 
     solution = diffuse(
-        dataset.hypergraph,
+        hypergraph,
         x[:, None],
         potential=potential,
         power=power,
@@ -80,6 +87,17 @@ def diffuse_command(
     _report(solution, seconds, out, picture, as_json=as_json)
     if solution.outcome is not Outcome.CONVERGED:
         raise typer.Exit(1)
+
+
+def _usable(hypergraph: Hypergraph, *, ignore_weights: bool) -> Hypergraph:
+    if hypergraph.incidence_weight is None:
+        return hypergraph
+    if not ignore_weights:
+        raise UsageError(
+            "Memberships must have no weights: a hyperedge potential has no place for them (it has one for weights of "
+            "hyperedges). This hypergraph's memberships have. Leave them out with --ignore-weights."
+        )
+    return replace(hypergraph, incidence_weight=None)
 
 
 def write_scores(dataset: NodeDataset, scores: torch.Tensor, target: Path) -> None:
