@@ -60,7 +60,7 @@ setup(
     ext_modules=[
         Extension(
             "edhnn.kernels.native.kernels",
-            sources=[str(SOURCES / "kernels.cpp")],
+            sources=[str(source) for source in sorted(SOURCES.glob("*.cpp"))],
             depends=[str(header) for header in sorted(SOURCES.glob("*.h"))],
             language="c++",
             optional=True,

@@ -5,7 +5,7 @@ Functions take and return lists of `Fraction`.
 """
 
 from fractions import Fraction
-from itertools import pairwise, permutations, product
+from itertools import combinations, pairwise, permutations, product
 
 import torch
 
@@ -161,6 +161,73 @@ def root_of_piece(s, y, step, tau):
         a += total * sum(s[i] for i in places) / len(places)
         b += total * total / len(places)
     return 2 * step * a / (1 + 2 * step * b)
+
+
+def weighted_cardinality(power):
+    """min over z of step <y, sort_descending(z)>^power + 1/2 sum w (z - a)^2, for y that falls (and sums to 0)."""
+
+    def prox(a, step, y, w):
+        tau = step if power == 1 or step == 0 else weighted_tilt_for_power_two(a, w, y, step)
+        z = split(a, w, y, tau)
+        assert_in_subdifferential([p * (q - x) for p, q, x in zip(w, a, z, strict=True)], z, y, tau)
+        assert power == 1 or tau == 2 * step * cut(z, y)
+        return z
+
+    return prox
+
+
+def cut(z, y):
+    return sum(p * q for p, q in zip(y, sorted(z, reverse=True), strict=True))
+
+
+def split(a, w, y, tau):
+    """Blocks are cut in two by the best of all their subsets, until none is better than nothing."""
+    z, waiting = list(a), [(list(range(len(a))), 0)] if a else []
+    while waiting:
+        block, first = waiting.pop()
+        level = sum(w[i] * a[i] for i in block) - tau * sum(y[first : first + len(block)])
+        level /= sum(w[i] for i in block)
+
+        def excess(part, first=first, level=level):
+            return sum(w[i] * (a[i] - level) for i in part) - tau * sum(y[first : first + len(part)])
+
+        best = max((part for k in range(len(block)) for part in combinations(block, k)), key=excess)
+        if excess(best) > 0:
+            waiting += [(list(best), first), ([i for i in block if i not in best], first + len(best))]
+        else:
+            for i in block:
+                z[i] = level
+    return z
+
+
+def assert_in_subdifferential(r, z, y, tau):
+    """r is in tau times the permutahedron of y and attains the maximum tau <y, sort(z)> there: all that is needed."""
+    ordered = sorted(r, reverse=True)
+    for k in range(len(r) + 1):
+        assert sum(ordered[:k]) <= tau * sum(y[:k])
+    assert sum(r) == tau * sum(y)
+    assert sum(p * q for p, q in zip(r, z, strict=True)) == tau * cut(z, y)
+
+
+def weighted_tilt_for_power_two(a, w, y, step):
+    """The root of <y, sort(z(tau))> = tau / (2 step), as `tilt_for_power_two` finds it."""
+
+    def excess(tau):
+        return cut(split(a, w, y, tau), y) - tau / (2 * step)
+
+    def root_of_piece(tau):
+        delta = Fraction(1, 2**200)  # z(tau) is a line to the right of tau
+        slope = (excess(tau + delta) - excess(tau)) / delta
+        return tau - excess(tau) / slope
+
+    left, right = Fraction(0), 2 * step * cut(a, y)
+    assert excess(left) >= 0 >= excess(right)
+    while True:
+        for tau in (left, right, root_of_piece(left), root_of_piece(right), (left + right) / 2):
+            if excess(tau) == 0:
+                return tau
+            if left < tau < right:
+                left, right = (tau, right) if excess(tau) > 0 else (left, tau)
 
 
 def cardinality_objective(a, z, step, power, y):

@@ -68,9 +68,10 @@ def naive_variation(power, normalised):
     return value
 
 
-def naive_lovasz(power, cut):
+def naive_lovasz(power, cut, normalised):
     def value(z, s):
-        return sum(y * a for y, a in zip(cut(len(z)), sorted(z, reverse=True), strict=True)) ** power
+        x = [a * b for a, b in zip(z, s, strict=True)] if normalised else z
+        return sum(y * a for y, a in zip(cut(len(x)), sorted(x, reverse=True), strict=True)) ** power
 
     return value
 
@@ -97,13 +98,13 @@ def cvx_variation(power, normalised):
     return value
 
 
-def cvx_lovasz(power, cut):
+def cvx_lovasz(power, cut, normalised):
     def value(z, s):
-        size = z.shape[0]
+        size, x = z.shape[0], cp.multiply(s, z) if normalised else z
         y = np.array(cut(size))
         falls = y[:-1] - y[1:]
-        parts = [falls[k - 1] * cp.sum_largest(z, k) for k in range(1, size) if falls[k - 1] > 0]
-        return raised(sum(parts) + y[-1] * cp.sum(z), power)
+        parts = [falls[k - 1] * cp.sum_largest(x, k) for k in range(1, size) if falls[k - 1] > 0]
+        return raised(sum(parts) + y[-1] * cp.sum(x), power)
 
     return value
 
@@ -132,13 +133,16 @@ CASES = [
     ],
     *[
         Case(
-            f"lec-{p}-{n}",
-            LovaszCardinality(power=p, cut_weights=c),
-            naive_lovasz(p, c),
-            None if n == "arbitrary" else cvx_lovasz(p, c),
+            f"lec-{p}-{n}{'-degree' if d else ''}",
+            LovaszCardinality(power=p, cut_weights=c, degree_normalised=d),
+            naive_lovasz(p, c, d),
+            None if n == "arbitrary" else cvx_lovasz(p, c, d),
+            proximable=not (d and n == "arbitrary"),
+            invariant=not d,
         )
         for p in (1, 2)
         for n, c in CUTS.items()
+        for d in (False, True)
     ],
 ]
 BY_NAME = {case.name: case for case in CASES}

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from torch import Tensor
 
-from edhnn.errors import DataError, UsageError
+from edhnn.errors import DataError, UsageError, unknown_name
+from edhnn.kernels.links import Links
 
 
 def check_segments(values: Tensor, edge_ptr: Tensor) -> None:
@@ -28,8 +31,30 @@ def check_segments(values: Tensor, edge_ptr: Tensor) -> None:
         )
 
 
-def check_companion(name: str, companion: Tensor, values: Tensor, *shapes: tuple[int, ...]) -> None:
-    """A tensor of real numbers beside ``values``: on the same device and of one of ``shapes``."""
+def check_table(name: str, table: Tensor, rows: int) -> None:
+    """A table of real numbers with so many rows."""
+    if table.dim() != 2 or not table.is_floating_point() or table.shape[0] != rows:
+        given = f"{table.dtype}, shape {list(table.shape)}"
+        raise DataError(f"'{name}' must be a table of real numbers with {rows} rows. Got {given}.")
+
+
+def check_links(links: Links, values: Tensor) -> None:
+    """Links on the device of the values they join."""
+    _check_device("links", links.row_ptr, values)
+
+
+def check_name(kind: str, name: str, known: Iterable[str]) -> None:
+    """One of the known names."""
+    if name not in known:
+        raise unknown_name(kind, name, tuple(known))
+
+
+def check_companion(
+    name: str, companion: Tensor, values: Tensor, *shapes: tuple[int, ...], same_dtype: bool = False
+) -> None:
+    """A tensor of real numbers beside ``values``: on the same device, of one of ``shapes``, and of its type if asked."""
+    if same_dtype and companion.dtype != values.dtype:
+        raise DataError(f"'{name}' must be of the type of 'values', {values.dtype}. Got {companion.dtype}.")
     if not companion.is_floating_point() or tuple(companion.shape) not in shapes:
         wanted = " or ".join(str(list(shape)) for shape in shapes)
         given = f"{companion.dtype}, shape {list(companion.shape)}"

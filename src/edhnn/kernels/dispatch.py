@@ -1,7 +1,7 @@
 """Which implementation runs: ``native`` where it is built and fits the call, ``torch`` everywhere else.
 
 ``EDHNN_KERNELS=torch`` or ``native`` forces one. ``native`` then means that it must be there; a call it cannot serve (a
-gradient is wanted, another device or dtype) is still answered by torch.
+gradient of a kernel that has none natively, another device or dtype) is still answered by torch.
 """
 
 from __future__ import annotations
@@ -42,9 +42,15 @@ def active() -> str:
 
 def goes_native(values: Tensor, *others: Tensor | None) -> bool:
     """Whether this call is served natively: built, wanted, CPU, float32 or float64, and no derivative asked for."""
-    if active() == "torch" or values.device.type != "cpu" or values.dtype not in native_kernels.SUFFIX:
-        return False
     tensors = [values, *(other for other in others if other is not None)]
     if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors):
         return False
+    return trains_natively(values, *tensors)
+
+
+def trains_natively(values: Tensor, *others: Tensor | None) -> bool:
+    """The same for kernels with a native gradient: only forward-mode derivatives are left to torch."""
+    if active() == "torch" or values.device.type != "cpu" or values.dtype not in native_kernels.SUFFIX:
+        return False
+    tensors = [values, *(other for other in others if other is not None)]
     return all(forward_ad.unpack_dual(tensor).tangent is None for tensor in tensors)  # type: ignore[no-untyped-call]

@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-ABI = 1
+ABI = 2
 """Signatures and promises of ``native/kernels.cpp``; a library left over from another version is not used."""
 
 LIBRARY = Path(__file__).parent / "native" / ("kernels.dll" if sys.platform == "win32" else "kernels.so")
@@ -23,12 +23,14 @@ SUFFIX = {torch.float32: "f32", torch.float64: "f64"}
 
 _POINTER, _LONG, _INT = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int
 _SEGMENTS = (_POINTER, _POINTER, _LONG, _LONG, _INT)  # values, edge_ptr, hyperedges, columns, threads
-_SIGNATURES = {
+_SIGNATURES: dict[str, tuple[type, ...]] = {
     "segment_sort": (*_SEGMENTS, _POINTER),
     "segment_pav": (*_SEGMENTS, _POINTER, _LONG, _LONG, _POINTER),
     "prox_total_variation": (*_SEGMENTS, _POINTER, _POINTER, _INT, _POINTER),
     "prox_cardinality": (*_SEGMENTS, _POINTER, _POINTER, _INT, _POINTER),
 }
+_NETWORK = ("pair_forward", "pair_backward", "gather", "gather_weight", "rows_forward", "rows_backward")
+_SIGNATURES |= dict.fromkeys(_NETWORK, (_POINTER,))  # a problem each: see `native_problems`
 
 
 @cache

@@ -5,7 +5,12 @@ from __future__ import annotations
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from edhnn.kernels import native_kernels, torch_kernels_cardinality, torch_kernels_water
+from edhnn.kernels import (
+    native_kernels,
+    torch_kernels_cardinality,
+    torch_kernels_water,
+    torch_kernels_weighted_cardinality,
+)
 from edhnn.kernels.checks import check_companion, check_power, check_segments, check_step, check_weight
 from edhnn.kernels.dispatch import goes_native
 
@@ -62,14 +67,18 @@ def prox_cardinality(
     step: Float[Tensor, " E"],
     power: int,
     cut_weight: Float[Tensor, " I"],
+    weight: Float[Tensor, " I"] | None = None,
 ) -> Float[Tensor, "I D"]:
     r"""Proximal operator of a cardinality-based potential (the Lovász extension of a cut), per hyperedge and column.
 
-    $\arg\min_z \; \eta_e \langle y, \varsigma(z) \rangle^p + \tfrac12 \|z - a\|^2$, $\varsigma$ sorting descending,
+    $\arg\min_z \; \eta_e \langle y, \varsigma(z) \rangle^p + \tfrac12 \sum_{v \in e} w_v (z_v - a_v)^2$,
 
-    is, in the order of $\varsigma(a)$, the projection of $\varsigma(a) - \tau y$ onto non-increasing sequences, where
-    $\tau = \eta_e$ for $p = 1$ and $\tau = 2 \eta_e \langle y, \varsigma(z) \rangle$ for $p = 2$. It is a global
-    minimiser for every $y$; for non-increasing $y$ (with $\sum y = 0$ if $p = 2$) the potential is convex and no other.
+    $\varsigma$ sorting descending, is for $w = 1$, in the order of $\varsigma(a)$, the projection of
+    $\varsigma(a) - \tau y$ onto non-increasing sequences, where $\tau = \eta_e$ for $p = 1$ and
+    $\tau = 2 \eta_e \langle y, \varsigma(z) \rangle$ for $p = 2$. It is a global minimiser for every $y$; for
+    non-increasing $y$ (with $\sum y = 0$ if $p = 2$) the potential is convex and no other.
+    Other weights can turn the order of $a$ round: then the hyperedge is split at thresholds until each part is
+    constant, which is exact too, but for convex potentials only. The torch kernel does it on every device.
     Paper: Example 1 (LEC) and Eq. 3.
 
     Args:
@@ -78,12 +87,14 @@ def prox_cardinality(
         step: $\eta_e \ge 0$, the step size times the hyperedge's weight.
         power: $p$, 1 or 2.
         cut_weight: $y$ by rank: the first row of a hyperedge holds the weight of its largest value, and so on.
+        weight: Positive weights $w_v$ per row (degrees, for the degree-normalised potential); ``None`` means 1.
 
     Returns:
         The minimisers. A segment with a number that is not finite becomes NaN.
 
     Raises:
-        DataError: if shapes do not fit or a step is negative.
+        DataError: if shapes do not fit, a step is negative, a weight is not positive, or there are weights and the
+            potential is not convex.
         UsageError: if ``power`` is neither 1 nor 2.
 
     Example:
@@ -97,6 +108,9 @@ def prox_cardinality(
     check_step(step, values, len(edge_ptr) - 1)
     check_power(power, "prox_cardinality")
     check_companion("cut_weight", cut_weight, values, (len(values),))
+    if weight is not None:
+        check_weight(weight, values, (len(values),))
+        return torch_kernels_weighted_cardinality.prox_cardinality(values, edge_ptr, step, power, cut_weight, weight)
     if goes_native(values, step, cut_weight):
         return native_kernels.prox_cardinality(values, edge_ptr, step, power, cut_weight)
     return torch_kernels_cardinality.prox_cardinality(values, edge_ptr, step, power, cut_weight)

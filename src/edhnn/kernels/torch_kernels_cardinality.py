@@ -8,6 +8,8 @@ step is $\tau = 2\eta A / (1 + 2\eta B)$; it is exact once it stays on its piece
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
@@ -52,32 +54,64 @@ def _root_of_piece(sums: Float[Tensor, "P K C"], step: Float[Tensor, "P 1"]) -> 
     return a * saturate(step, b)
 
 
+def root_in_order(places: Float[Tensor, "P K C"], step: Float[Tensor, "P 1"]) -> Float[Tensor, "P 1"]:
+    """The tau for power 2, to rounding, if members may not change their order; places may have weights."""
+    block, tau, is_root = _newton(places, step)
+    return torch.where(is_root, _root_of_piece(block_sums(places, block), step), tau)
+
+
 @torch.no_grad()
 def _newton(
     places: Float[Tensor, "P K C"], step: Float[Tensor, "P 1"]
 ) -> tuple[Int[Tensor, "P K"], Float[Tensor, "P 1"], Bool[Tensor, "P 1"]]:
-    """Guarded Newton steps: the final blocks, their tau, and whether it is the exact root of its piece.
-
-    Left and right of the root are kept. A step that leaves them is first taken to just inside the end it passed, for
-    rounding alone may have carried it over, and the next time to their middle, so that no cycle can last. Where they
-    come closer than any value can show, tau is one of them.
-    """
+    """The blocks at the root for power 2, their tau, and whether it is the exact root of its piece."""
     tau = torch.zeros_like(step)
     block = pool(places, tau)
     root = _root_of_piece(block_sums(places, block), step)
     mirror = torch.where(root < 0, -1.0, 1.0)  # the potential is even in y: make <y, s> non-negative
     flips = torch.stack([torch.ones_like(mirror), torch.ones_like(mirror), mirror, torch.ones_like(mirror)], 2)
-    places, root = places * flips, root.abs()
+    flipped = places * flips
 
-    tau_found, is_root = tau.clone(), torch.zeros_like(tau, dtype=torch.bool)
-    left, right = tau.clone(), torch.full_like(tau, torch.inf)
-    steepest = places[..., 3].amax(1, keepdim=True)
+    def root_at(problem: Int[Tensor, " Q"], tau: Float[Tensor, "Q 1"]) -> Float[Tensor, "Q 1"]:
+        part = flipped.index_select(0, problem)
+        found = pool(part, tau)
+        block[problem] = found
+        return _root_of_piece(block_sums(part, found), step[problem])
+
     visible = torch.finfo(places.dtype).eps * places[..., 1].abs().amax(1, keepdim=True)
-    problem, halve = torch.arange(len(step), device=step.device), torch.zeros_like(is_root)
+    tau, is_root = guarded_newton(root_at, tau, root.abs(), places[..., 3].amax(1, keepdim=True), visible)
+    return block, tau * mirror, is_root
+
+
+@torch.no_grad()
+def guarded_newton(
+    root_at: Callable[[Int[Tensor, " Q"], Float[Tensor, "Q 1"]], Float[Tensor, "Q 1"]],
+    tau: Float[Tensor, "P 1"],
+    root: Float[Tensor, "P 1"],
+    steepest: Float[Tensor, "P 1"],
+    visible: Float[Tensor, "P 1"],
+) -> tuple[Float[Tensor, "P 1"], Bool[Tensor, "P 1"]]:
+    """Guarded Newton steps to the root, which is not negative: its tau, and whether it is the root of its own piece.
+
+    Left and right of the root are kept. A step that leaves them is first taken to just inside the end it passed, for
+    rounding alone may have carried it over, and the next time to their middle, so that no cycle can last. Where they
+    come closer than any value can show, tau is one of them.
+
+    Args:
+        root_at: The root, were the piece at tau a line, for some of the problems.
+        tau: Where to begin.
+        root: What ``root_at`` says there.
+        steepest: The most by which tau moves a value.
+        visible: The least that a value shows.
+    """
+    tau_found, is_root = tau.clone(), torch.zeros_like(tau, dtype=torch.bool)
+    left, right = torch.zeros_like(tau), torch.full_like(tau, torch.inf)
+    problem, halve = torch.arange(len(tau), device=tau.device), torch.zeros_like(is_root)
+    eps = torch.finfo(tau.dtype).eps
     while True:
         left, right = torch.where(root > tau, tau, left), torch.where(root < tau, tau, right)
         outside = (root <= left) | (root >= right)
-        nudge = 4.0 * torch.finfo(places.dtype).eps * right
+        nudge = 4.0 * eps * right
         inner = torch.where(root <= left, left + nudge, right - nudge)
         inner = torch.where(halve | (right - left <= nudge), left + 0.5 * (right - left), inner)
         ahead, halve = torch.where(outside, inner, root), halve ^ outside
@@ -85,11 +119,9 @@ def _newton(
         closed = (ahead == left) | (ahead == right) | ((right - left) * steepest <= visible)
         going = (~((root == tau) | closed)).squeeze(1).nonzero().squeeze(1)
         if len(going) == 0:
-            return block, tau_found * mirror, is_root
-        problem, tau, left, right, halve, step, steepest, visible, places = (
-            kept.index_select(0, going)
-            for kept in (problem, ahead, left, right, halve, step, steepest, visible, places)
+            return tau_found, is_root
+        problem, tau, left, right, halve, steepest, visible = (
+            kept.index_select(0, going) for kept in (problem, ahead, left, right, halve, steepest, visible)
         )
         tau_found[problem] = tau
-        block[problem] = pool(places, tau)
-        root = _root_of_piece(block_sums(places, block[problem]), step)
+        root = root_at(problem, tau)

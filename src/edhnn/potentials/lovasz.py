@@ -15,7 +15,7 @@ from edhnn.errors import DataError, UsageError
 from edhnn.hypergraph import Hypergraph
 from edhnn.incidence import edge_to_incidence, incidence_to_edge
 from edhnn.kernels import prox_cardinality, segment_sort
-from edhnn.potentials.protocols import edge_scale
+from edhnn.potentials.protocols import degree_scale, edge_scale
 from edhnn.potentials.ranks import average_over_ties
 
 CutWeights = Callable[[int], Sequence[float]]
@@ -39,13 +39,14 @@ def total_variation_cut(size: int) -> list[float]:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LovaszCardinality:
-    r"""$g(z) = \langle y, \varsigma(z) \rangle^p$, where $\varsigma$ sorts in decreasing order.
+    r"""$g(z) = \langle y, \varsigma(x) \rangle^p$, $\varsigma$ sorting in decreasing order.
 
-    Paper: Example 1 (LEC), $p \in \{1, 2\}$.
+    Here $x = z$, or $x_v = z_v / \sqrt{d_v}$ if degree-normalised. Paper: Example 1 (LEC), $p \in \{1, 2\}$.
 
     Args:
         power: 1 or 2.
         cut_weights: $y$ by the size of the hyperedge.
+        degree_normalised: Use $g(D_e^{-1/2} H_e)$; `prox` then needs a convex potential.
 
     Example:
         >>> import torch
@@ -58,6 +59,7 @@ class LovaszCardinality:
 
     power: Literal[1, 2] = 2
     cut_weights: CutWeights = balanced_cut
+    degree_normalised: bool = False
 
     def __post_init__(self) -> None:
         if self.power not in (1, 2):
@@ -74,26 +76,39 @@ class LovaszCardinality:
         return True
 
     def value(self, h_ev: Float[Tensor, "I D"], hypergraph: Hypergraph) -> Float[Tensor, "E D"]:
-        r"""$w_e \langle y, \varsigma(H_e) \rangle^p$."""
-        sorted_ev = h_ev.gather(0, segment_sort(h_ev, hypergraph.edge_ptr))
+        r"""$w_e \langle y, \varsigma(x_e) \rangle^p$."""
+        x_ev = self._scaled(h_ev, hypergraph)
+        sorted_ev = x_ev.gather(0, segment_sort(x_ev, hypergraph.edge_ptr))
         cut = incidence_to_edge(self.rank_weights(hypergraph, h_ev) * sorted_ev, hypergraph)
         return edge_scale(hypergraph, h_ev) * cut**self.power
 
     def grad(self, h_ev: Float[Tensor, "I D"], hypergraph: Hypergraph) -> Float[Tensor, "I D"]:
-        r"""$p\, t^{p-1} y_{\mathrm{rank}(v)}$, $t = \langle y, \varsigma(H_e) \rangle$; tied ranks share $y$."""
-        order = segment_sort(h_ev, hypergraph.edge_ptr)
-        sorted_ev = h_ev.gather(0, order)
+        r"""$p\, t^{p-1} y_{\mathrm{rank}(v)}$, $t = \langle y, \varsigma(x_e) \rangle$; tied ranks share $y$."""
+        x_ev = self._scaled(h_ev, hypergraph)
+        order = segment_sort(x_ev, hypergraph.edge_ptr)
+        sorted_ev = x_ev.gather(0, order)
         y_ev = self.rank_weights(hypergraph, h_ev).expand_as(h_ev)
         cut = incidence_to_edge(y_ev * sorted_ev, hypergraph)
         slope = self.power * edge_scale(hypergraph, h_ev) * cut ** (self.power - 1)
         shared = average_over_ties(y_ev, sorted_ev, hypergraph)
-        return torch.zeros_like(h_ev).scatter(0, order, edge_to_incidence(slope, hypergraph) * shared)
+        pull = torch.zeros_like(h_ev).scatter(0, order, edge_to_incidence(slope, hypergraph) * shared)
+        return pull * degree_scale(hypergraph, h_ev) if self.degree_normalised else pull
 
     def prox(self, a_ev: Float[Tensor, "I D"], hypergraph: Hypergraph, *, step_size: float) -> Float[Tensor, "I D"]:
-        r"""Pools adjacent violators of the sorted values: exact, see `edhnn.kernels.prox_cardinality`. Paper: Eq. 3."""
+        r"""Pools adjacent violators of the sorted values: exact, see `edhnn.kernels.prox_cardinality`. Paper: Eq. 3.
+
+        Degree-normalised, $x = D_e^{-1/2} z$ turns the quadratic into $\tfrac12 \sum_v d_v (x_v - b_v)^2$, which may
+        change the order: splits at thresholds instead, exact for convex potentials, others are refused (`DataError`).
+        """
         step = (step_size * edge_scale(hypergraph, a_ev))[:, 0]
         y = self.rank_weights(hypergraph, a_ev)[:, 0]
-        return prox_cardinality(a_ev, hypergraph.edge_ptr, step, self.power, y)
+        if not self.degree_normalised:
+            return prox_cardinality(a_ev, hypergraph.edge_ptr, step, self.power, y)
+        s_ev = degree_scale(hypergraph, a_ev)
+        active = s_ev > 0  # a node of degree 0 sits in hyperedges of weight 0 only, where nothing moves
+        safe = s_ev.where(active, s_ev.new_ones(()))
+        x_ev = prox_cardinality(safe * a_ev, hypergraph.edge_ptr, step, self.power, y, weight=safe[:, 0] ** -2)
+        return x_ev / safe
 
     def rank_weights(self, hypergraph: Hypergraph, like: Tensor) -> Float[Tensor, "I 1"]:
         """$y$ laid out over incidences: the r-th row of a hyperedge holds $y_r$."""
@@ -110,3 +125,6 @@ class LovaszCardinality:
         starts = torch.cat([sizes.new_zeros(1), sizes.cumsum(0)])[kind]
         rank = torch.arange(hypergraph.num_incidences, device=like.device) - hypergraph.edge_ptr[hypergraph.edge_index]
         return table[starts[hypergraph.edge_index] + rank][:, None]
+
+    def _scaled(self, h_ev: Tensor, hypergraph: Hypergraph) -> Tensor:
+        return degree_scale(hypergraph, h_ev) * h_ev if self.degree_normalised else h_ev

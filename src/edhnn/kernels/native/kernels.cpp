@@ -2,6 +2,7 @@
 // it through ctypes. Raise the ABI number with every change of a signature or of what a function promises.
 #include <cstdint>
 
+#include "api.h"
 #include "cardinality.h"
 #include "order.h"
 #include "pav.h"
@@ -9,15 +10,9 @@
 #include "water.h"
 #include "water_lanes.h"
 
-#ifdef _WIN32
-#define EDHNN_API extern "C" __declspec(dllexport)
-#else
-#define EDHNN_API extern "C" __attribute__((visibility("default")))
-#endif
-
 using namespace edhnn;
 
-EDHNN_API int edhnn_kernels_abi() { return 1; }
+EDHNN_API int edhnn_kernels_abi() { return 2; }
 
 EDHNN_API int edhnn_kernels_openmp() {
 #ifdef _OPENMP

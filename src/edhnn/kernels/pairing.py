@@ -1,0 +1,94 @@
+"""The fused kernel of equivariant layers: a small network's hidden layer on every link, summed on the spot."""
+
+from __future__ import annotations
+
+from jaxtyping import Float
+from torch import Tensor
+
+from edhnn.kernels import operators_pair, torch_kernels_network
+from edhnn.kernels.checks import check_companion, check_links, check_name, check_table
+from edhnn.kernels.dispatch import trains_natively
+from edhnn.kernels.hashing import signed_seed, threshold_of
+from edhnn.kernels.links import Links
+from edhnn.kernels.options import NATIVE_ACTIVATIONS, Moments, PairOptions
+
+
+def pair_sum(
+    a: Float[Tensor, "R C"],
+    b: Float[Tensor, "S C"],
+    links: Links,
+    *,
+    bias: Float[Tensor, " C"] | None = None,
+    moments: Moments | None = None,
+    activation: str = "relu",
+    norm_weight: Float[Tensor, " C"] | None = None,
+    norm_bias: Float[Tensor, " C"] | None = None,
+    norm_eps: float = 1e-5,
+    dropout: float = 0.0,
+    seed: int = 0,
+    weight: Float[Tensor, " I"] | None = None,
+) -> Float[Tensor, "R C"]:
+    r"""Sum over each row's links of ``dropout(norm(activation(rho (a_r + b_s) + bias)))``.
+
+    $$\mathrm{out}_r = \sum_{(r, s)} w_{rs}\, D_{rs}\!\left(\mathrm{LN}\!\left(
+      \sigma\!\left(\rho_{rs} (a_r + b_s) + \beta\right)\right)\right),\qquad
+      \rho_{rs} = \left(q_r + q_s + \kappa (\mu_r - \mu_s)^2 + \varepsilon\right)^{-1/2}$$
+
+    With $a = W_1 x_r$ and $b = W_2 x_s$ this is the first layer of an MLP on $[x_r; x_s]$ and what follows it, up to the
+    last linear layer, which commutes with the sum. ``moments`` stand for a LayerNorm on $[x_r; x_s]$ before that layer
+    (its scale in $W$, its shift in ``bias``, and $W$'s rows centred); without them $\rho = 1$. Natively no tensor of one
+    row per link is ever made: backward recomputes, and masks come from a hash of (seed, link, channel).
+    Paper: Algorithm 1, step 3, the messages $\hat\rho(h_v, m_e)$ and their sum.
+
+    Args:
+        a: Values on rows.
+        b: Values on columns.
+        links: Who is joined to whom.
+        bias: Added before the activation.
+        moments: LayerNorm on the concatenated input.
+        activation: ``relu``, ``identity``, ``gelu`` or ``tanh``; the first two run natively.
+        norm_weight: Scale of the LayerNorm after the activation; ``None``: there is no LayerNorm.
+        norm_bias: Shift of that LayerNorm.
+        norm_eps: Added to its variance.
+        dropout: Probability that a channel of a message is dropped; the others are scaled to keep the mean.
+        seed: What the mask depends on, beside link and channel: another seed, another mask.
+        weight: A weight per link, by its number; ``None`` means 1.
+
+    Returns:
+        Values on rows; 0 for a row without links.
+
+    Raises:
+        DataError: if shapes, types or devices do not fit.
+        UsageError: if the activation is unknown or the dropout rate is not in [0, 1).
+
+    Example:
+        >>> import torch
+        >>> from edhnn import Hypergraph
+        >>> from edhnn.kernels import node_links, pair_sum
+        >>> links = node_links(Hypergraph.from_hyperedges([[0, 1], [1]], num_nodes=3))
+        >>> pair_sum(torch.tensor([[1.0], [2.0], [3.0]]), torch.tensor([[10.0], [-5.0]]), links).flatten().tolist()
+        [11.0, 12.0, 0.0]
+    """
+    check_table("a", a, links.num_rows)
+    check_table("b", b, links.num_columns)
+    check_links(links, a)
+    check_companion("b", b, a, (links.num_columns, a.shape[1]))
+    check_name("activation", activation, torch_kernels_network.ACTIVATIONS)
+    options = PairOptions(
+        bias=bias,
+        norm_weight=norm_weight,
+        norm_bias=norm_bias,
+        weight=weight,
+        **({} if moments is None else vars(moments)),
+        norm_eps=norm_eps,
+        threshold=threshold_of(dropout),
+        seed=signed_seed(seed),
+        activation=activation,
+    )
+    sizes = (a.shape[1], links.num_rows, links.num_rows, links.num_columns, links.num_columns, a.shape[1], a.shape[1])
+    for name, tensor, size in zip(options.TENSORS, options.tensors, (*sizes, links.num_links), strict=True):
+        if tensor is not None:
+            check_companion(name, tensor, a, (size,), same_dtype=True)
+    if b.dtype == a.dtype and activation in NATIVE_ACTIVATIONS and trains_natively(a, b, *options.tensors):
+        return operators_pair.pair_sum(a, b, *links.parts, *options.arguments)
+    return torch_kernels_network.pair_sum(a, b, links, options)

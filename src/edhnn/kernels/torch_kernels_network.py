@@ -1,0 +1,188 @@
+"""The network kernels in torch: any device and dtype, differentiable to any order, the judge of the native ones.
+
+The torch forms keep tensors of one row per link for the gradient; the native ones do not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+from torch.nn.functional import embedding_bag, gelu, layer_norm
+
+from edhnn.kernels.hashing import VECTOR_WIDTH, drop_mask, scale_of
+from edhnn.kernels.links import Links
+from edhnn.kernels.options import PairOptions, RowOptions
+
+ACTIVATIONS = {"relu": torch.relu, "identity": lambda x: x, "gelu": gelu, "tanh": torch.tanh}
+
+
+def gather_sum(x: Float[Tensor, "S C"], links: Links, weight: Float[Tensor, " I"] | None, mean: int) -> Float[Tensor, "R C"]:
+    """See `edhnn.kernels.gather_sum`; ``mean`` divides by the links of the row (1), of the column (2), or not (0)."""
+    ptr = (None, links.row_ptr, links.column_ptr)[mean]
+    share = None if ptr is None else _reciprocal(ptr.diff(), x.dtype)[:, None]
+    if mean == 2 and share is not None:
+        x = x * share
+    if weight is not None and weight.requires_grad:
+        placed = weight if links.row_link is None else weight.index_select(0, links.row_link)
+        out = _segment_sum(_spread_columns(x, links) * placed[:, None], links)
+    else:
+        out = _Product.apply(x, links, weight)  # type: ignore[no-untyped-call]
+    return out * share if mean == 1 and share is not None else out
+
+
+def link_dot(x: Float[Tensor, "S C"], grad: Float[Tensor, "R C"], links: Links, mean: int) -> Float[Tensor, " I"]:
+    """The gradient of `gather_sum` with respect to its weight."""
+    dots = (_spread_columns(x, links) * _spread_rows(grad, links)).sum(1)
+    if mean:
+        ptr, owner = ((), (links.row_ptr, links.row_index), (links.column_ptr, links.row_column))[mean]
+        dots = dots * _reciprocal(ptr.diff(), x.dtype).index_select(0, owner)
+    return dots if links.row_link is None else torch.empty_like(dots).scatter(0, links.row_link, dots)
+
+
+def pair_sum(a: Float[Tensor, "R C"], b: Float[Tensor, "S C"], links: Links, options: PairOptions) -> Float[Tensor, "R C"]:
+    """See `edhnn.kernels.pair_sum`."""
+    z = _spread_rows(a, links) + _spread_columns(b, links)
+    if options.q_row is not None:
+        z = z * _rho(links, options)[:, None]
+    if options.bias is not None:
+        z = z + options.bias
+    s = _activate(z, options)
+    if options.threshold:
+        numbers = links.num_links if links.row_link is None else links.row_link
+        s = s.masked_fill(drop_mask(numbers, s.shape[1], options.threshold, options.seed, s.device), 0.0)
+    if options.weight is not None:
+        placed = options.weight if links.row_link is None else options.weight.index_select(0, links.row_link)
+        s = s * placed[:, None]
+    out = _segment_sum(s, links)
+    return out * scale_of(options.threshold) if options.threshold else out
+
+
+def pair_sum_backward(
+    grad: Float[Tensor, "R C"],
+    a: Float[Tensor, "R C"],
+    b: Float[Tensor, "S C"],
+    links: Links,
+    options: PairOptions,
+    wants_weight: bool,
+) -> list[Tensor]:
+    """Gradients of a, b and the tensor options, empty where there is none; for exported programs without native code."""
+    tensors = [None if tensor is None else tensor.detach().requires_grad_() for tensor in (a, b, *options.tensors)]
+    with torch.enable_grad():
+        told = dict(zip(options.TENSORS, tensors[2:], strict=True))
+        out = pair_sum(tensors[0], tensors[1], links, replace(options, **told))
+    return _gradients(out, grad, tensors if wants_weight else [*tensors[:-1], None])
+
+
+def row_activation(x: Float[Tensor, "R C"], options: RowOptions) -> Float[Tensor, "R C"]:
+    """See `edhnn.kernels.row_activation`."""
+    return drop(_activate(x, options), options.threshold, options.seed)
+
+
+def row_activation_backward(grad: Float[Tensor, "R C"], x: Float[Tensor, "R C"], options: RowOptions) -> list[Tensor]:
+    """Gradients of x, norm_weight and norm_bias, empty where there is none; for exported programs likewise."""
+    given = x, options.norm_weight, options.norm_bias
+    tensors = [None if tensor is None else tensor.detach().requires_grad_() for tensor in given]
+    with torch.enable_grad():
+        out = row_activation(tensors[0], replace(options, norm_weight=tensors[1], norm_bias=tensors[2]))
+    return _gradients(out, grad, tensors)
+
+
+def _gradients(out: Tensor, grad: Tensor, tensors: list[Tensor | None]) -> list[Tensor]:
+    wanted = [tensor for tensor in tensors if tensor is not None]
+    found = iter(torch.autograd.grad(out, wanted, grad, materialize_grads=True))
+    return [grad.new_empty(0) if tensor is None else next(found) for tensor in tensors]
+
+
+def _rho(links: Links, options: PairOptions) -> Float[Tensor, " I"]:
+    q_row, mu_row, q_column, mu_column = options.tensors[1:5]
+    assert q_row is not None and mu_row is not None and q_column is not None and mu_column is not None
+    row, column = links.row_index, links.row_column
+    apart = mu_row.index_select(0, row) - mu_column.index_select(0, column)
+    spread = q_row.index_select(0, row) + q_column.index_select(0, column) + options.kappa * apart * apart
+    return (spread + options.eps).rsqrt()
+
+
+def _activate(x: Float[Tensor, "R C"], options: PairOptions | RowOptions) -> Float[Tensor, "R C"]:
+    u = ACTIVATIONS[options.activation](x)
+    if options.norm_weight is None:
+        return u
+    return layer_norm(u, u.shape[1:], options.norm_weight, options.norm_bias, options.norm_eps)
+
+
+def drop(x: Float[Tensor, "R C"] | Float[Tensor, " I"], threshold: int, seed: int) -> Tensor:
+    """See `edhnn.kernels.hash_dropout`."""
+    if not threshold:
+        return x
+    if x.dim() == 1:
+        rows = -(-len(x) // VECTOR_WIDTH)
+        mask = drop_mask(rows, VECTOR_WIDTH, threshold, seed, x.device).flatten()[: len(x)]
+    else:
+        mask = drop_mask(x.shape[0], x.shape[1], threshold, seed, x.device)
+    return x.masked_fill(mask, 0.0) * scale_of(threshold)
+
+
+def _reciprocal(count: Int[Tensor, " R"], dtype: torch.dtype) -> Tensor:
+    return count.clamp(min=1).to(dtype).reciprocal()
+
+
+class _Product(torch.autograd.Function):
+    """Sum of weighted rows; the weight has no gradient here."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, links: Links, weight: Tensor | None) -> Tensor:
+        ctx.links, ctx.weight = links, weight
+        placed = weight if weight is None or links.row_link is None else weight.index_select(0, links.row_link)
+        return _bags(x, links.row_column, links.row_ptr, placed)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:  # type: ignore[override]
+        return _Product.apply(grad, ctx.links.transposed(), ctx.weight), None, None  # type: ignore[no-untyped-call]
+
+
+class _Spread(torch.autograd.Function):
+    """Each link gets its owner's row, in row order; ``place`` says where the owner's links stand there."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, owner: Tensor, ptr: Tensor, place: Tensor) -> Tensor:
+        ctx.parts = owner, ptr, place
+        return x.index_select(0, owner)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None]:  # type: ignore[override]
+        return _Collect.apply(grad, *ctx.parts), None, None, None  # type: ignore[no-untyped-call]
+
+
+class _Collect(torch.autograd.Function):
+    """The transpose of `_Spread`: each owner gets the sum of its links."""
+
+    @staticmethod
+    def forward(ctx: Any, y: Tensor, owner: Tensor, ptr: Tensor, place: Tensor) -> Tensor:
+        ctx.parts = owner, ptr, place
+        return _bags(y, place, ptr, None)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None]:  # type: ignore[override]
+        return _Spread.apply(grad, *ctx.parts), None, None, None  # type: ignore[no-untyped-call]
+
+
+def _spread_rows(x: Tensor, links: Links) -> Tensor:
+    return _Spread.apply(x, links.row_index, links.row_ptr, links.row_place)  # type: ignore[no-any-return, no-untyped-call]
+
+
+def _spread_columns(x: Tensor, links: Links) -> Tensor:
+    return _Spread.apply(x, links.row_column, links.column_ptr, links.column_place)  # type: ignore[no-any-return, no-untyped-call]
+
+
+def _segment_sum(y: Tensor, links: Links) -> Tensor:
+    return _Collect.apply(y, links.row_index, links.row_ptr, links.row_place)  # type: ignore[no-any-return, no-untyped-call]
+
+
+def _bags(x: Tensor, index: Tensor, ptr: Tensor, weight: Tensor | None) -> Tensor:
+    if not len(index) or not x.shape[1]:
+        return x.new_zeros(len(ptr) - 1, x.shape[1])
+    weight = None if weight is None else weight.to(x.dtype)
+    return embedding_bag(index, x, ptr, mode="sum", per_sample_weights=weight, include_last_offset=True)

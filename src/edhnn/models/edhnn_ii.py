@@ -1,0 +1,123 @@
+r"""ED-HNN II: messages to hyperedges know what the hyperedge held before.
+
+The paper defines it twice, and the definitions differ. With $h_u$ the state and $b$ one learned vector,
+
+- main text: $m_{u \to e}^t = \hat\phi([h_u^t ; m_e^{t-1}])$, $m_e^t = \sum_u m_{u \to e}^t$, from $m_e^{-1} = b$;
+- Algorithm 2: $m_{u \to e}^t = \hat\phi([m_{u \to e}^{t-1} ; h_u^t])$, from $m_{u \to e}^{-1} = b$.
+
+In the second the message never hears of $e$, by induction: it is a state of the node, and is kept as one. Steps 3 and 4
+are ED-HNN's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, final, get_args
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from edhnn import kernels
+from edhnn.errors import UsageError, unknown_name
+from edhnn.hypergraph import Hypergraph
+from edhnn.models.contract import HypergraphLike, as_hypergraph
+from edhnn.models.edhnn import EDHNNConfig, UpdatedModel, check_edge_features
+from edhnn.nn.aggregate import edge_total, edge_weights, to_edges
+from edhnn.nn.equivariant import answer_nodes
+from edhnn.nn.mlp import MLP
+from edhnn.nn.pairs import sum_over_links
+
+Form = Literal["main-text", "appendix"]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EDHNNIIConfig(EDHNNConfig):
+    r"""ED-HNN II's choices: ED-HNN's and the form; $\hat\phi$ has at least one layer.
+
+    Attributes:
+        form: ``main-text`` or ``appendix``.
+    """
+
+    form: Form = "main-text"
+
+
+class EDHNNII(UpdatedModel):
+    r"""ED-HNN II. Paper: Section 3.2 (main text), Algorithm 2.
+
+    Differs: with ``form="appendix"`` dropout masks in $\hat\phi$ are drawn per node, not per incidence.
+
+    Args:
+        config: Its choices; the defaults if not given.
+        in_features: Columns of the features.
+        num_classes: Columns of the output.
+        seed: Of the initial weights and the dropout masks.
+    """
+
+    config: EDHNNIIConfig
+
+    def __init__(
+        self, config: EDHNNIIConfig | None = None, *, in_features: int, num_classes: int, seed: int = 0
+    ) -> None:
+        config = config or EDHNNIIConfig()
+        if config.form not in get_args(Form):
+            raise unknown_name("form", config.form, get_args(Form))
+        if config.phi_layers < 1:
+            raise UsageError("The phi of ED-HNN II must have at least 1 layer. Got 0.")
+        if config.norm == "batch":
+            raise UsageError("ED-HNN II has no batch norm: phi runs on incidences. Use norm 'layer' or 'none'.")
+        super().__init__(config, in_features=in_features, num_classes=num_classes, seed=seed)
+        width, times = config.hidden, 1 if config.tied else config.num_iterations
+        self.initial = nn.Parameter(torch.empty(width).uniform_(-(width**-0.5), width**-0.5, generator=self.generator))
+        self.phis = nn.ModuleList(self._mlp(2 * width, config.phi_layers) for _ in range(times))
+        self.rhos = nn.ModuleList(self._mlp(2 * width + config.edge_features, config.rho_layers) for _ in range(times))
+        self.updates = nn.ModuleList(self._update(config) for _ in range(times))
+        self._finish()
+
+    def forward(
+        self, x: Tensor, hypergraph: HypergraphLike, x_e: Float[Tensor, "E F"] | None = None
+    ) -> Float[Tensor, "N C"]:
+        """Outputs for every node.
+
+        Args:
+            x: Features, dense or sparse CSR.
+            hypergraph: The hypergraph, or pairs of nodes and hyperedges.
+            x_e: Features of hyperedges, if the configuration has a place for them.
+
+        Returns:
+            A row per node.
+        """
+        joined = as_hypergraph(hypergraph, x)
+        check_edge_features(self.config.edge_features, x_e, joined)
+        x_v = h = self.encode(x)
+        held = joined.num_edges if self.config.form == "main-text" else joined.num_nodes
+        state = self.initial.expand(held, -1)
+        for t in range(self.num_iterations):
+            place = t % len(self.phis)
+            h = self.dropout(h)
+            state, m_e = self._speak(place, h, state, joined)  # steps 1 and 2
+            rho = self.rhos[place]
+            assert isinstance(rho, MLP)
+            s = answer_nodes(rho, h, m_e, joined, x_e, aggregate=self.config.aggregate)  # step 3
+            h = self.activation(self.updates[place](h, s, x_v, joined))  # step 4
+        return self.classify(h)
+
+    def _speak(self, place: int, h: Tensor, state: Tensor, hypergraph: Hypergraph) -> tuple[Tensor, Tensor]:
+        """The next state and the hyperedges' messages; in the main text's form they are the same."""
+        phi, aggregate = self.phis[place], self.config.aggregate
+        assert isinstance(phi, MLP)
+        if self.config.form == "appendix":
+            m_v = phi(torch.cat([state, h], dim=1))
+            return m_v, to_edges(m_v, hypergraph, aggregate)
+        m_e = sum_over_links(
+            phi,
+            state,
+            h,
+            kernels.edge_links(hypergraph),
+            edge_total(hypergraph, h),
+            row_first=False,
+            weight=edge_weights(hypergraph, h),
+            mean=aggregate == "mean",
+        )
+        return m_e, m_e

@@ -1,0 +1,80 @@
+"""Models by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, final
+
+from edhnn.errors import UsageError, unknown_name
+from edhnn.models.contract import HypergraphModel
+from edhnn.models.edhnn import EDHNN, EDHNNConfig, Invariant, InvariantConfig
+from edhnn.models.edhnn_ii import EDHNNII, EDHNNIIConfig
+from edhnn.models.jump_link import JumpLink, JumpLinkConfig
+from edhnn.models.mean_deg import MeanDeg, MeanDegConfig
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ModelEntry:
+    """A model: its class, the class of its configuration, and a line about it."""
+
+    model: Callable[..., HypergraphModel]
+    config: Callable[..., Any]
+    summary: str
+
+
+MODELS: Mapping[str, ModelEntry] = {
+    "ed-hnn": ModelEntry(EDHNN, EDHNNConfig, "equivariant diffusion operators, Algorithm 1"),
+    "ed-hnn-ii": ModelEntry(EDHNNII, EDHNNIIConfig, "messages that know the hyperedge's last state, Algorithm 2"),
+    "invariant": ModelEntry(Invariant, InvariantConfig, "ED-HNN with one message for all members, Appendix D"),
+    "mean-deg": ModelEntry(MeanDeg, MeanDegConfig, "means and logarithms of counts, from the released code"),
+    "jump-link": ModelEntry(JumpLink, JumpLinkConfig, "averages and a link to the input, from the released code"),
+}
+
+
+def make_config(name: str, **options: Any) -> Any:
+    """A model's configuration.
+
+    Args:
+        name: The model.
+        options: Its choices; the rest keep their defaults.
+
+    Returns:
+        The configuration.
+
+    Raises:
+        UsageError: if the model or an option does not exist; the message lists those that do.
+    """
+    if name not in MODELS:
+        raise unknown_name("model", name, tuple(MODELS))
+    known = [field.name for field in fields(MODELS[name].config)]  # type: ignore[arg-type]
+    for option in options:
+        if option not in known:
+            raise unknown_name(f"option of model '{name}'", option, tuple(known))
+    try:
+        return MODELS[name].config(**options)
+    except TypeError as error:
+        raise UsageError(f"The options of model '{name}' cannot be used: {error}.") from error
+
+
+def make_model(name: str, *, in_features: int, num_classes: int, seed: int = 0, **options: Any) -> HypergraphModel:
+    """A model by name.
+
+    Args:
+        name: ``ed-hnn``, ``ed-hnn-ii``, ... (`MODELS`).
+        in_features: Columns of the features.
+        num_classes: Columns of the output.
+        seed: Of the initial weights and the dropout masks.
+        options: Fields of its configuration.
+
+    Returns:
+        The model, in training mode.
+
+    Example:
+        >>> from edhnn import make_model
+        >>> make_model("ed-hnn", in_features=1433, num_classes=7, hidden=256).num_parameters()
+        797447
+    """
+    config = make_config(name, **options)
+    return MODELS[name].model(config, in_features=in_features, num_classes=num_classes, seed=seed)

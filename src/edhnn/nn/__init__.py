@@ -1,0 +1,1 @@
+"""Learned operators: the parts that networks on hypergraphs are made of."""

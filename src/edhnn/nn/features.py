@@ -1,0 +1,60 @@
+r"""The first layer of a network: dropout and a linear map, on dense features or on sparse ones as they are.
+
+A bag of words stays sparse: dropout acts on its stored entries (a dropped zero is a zero) and $x W^\top$ is a weighted
+sum of columns of $W$, with the transpose kept for the gradient.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.utils.weak import WeakTensorKeyDictionary
+
+from edhnn import kernels
+from edhnn.errors import DataError
+from edhnn.kernels import Links
+from edhnn.nn.mlp import Dropout, make_linear
+from edhnn.seeding import SeedStream
+
+_LINKS = WeakTensorKeyDictionary()
+
+
+class FeatureLayer(nn.Module):
+    r"""$W\, \mathrm{Drop}(x_v) + b$ for dense or sparse CSR features.
+
+    Args:
+        in_features: Columns of the features.
+        out_features: Width of the output.
+        dropout: Rate on the entries of the features.
+        seeds: Where dropout masks come from.
+        generator: Where the initial weights come from.
+    """
+
+    def __init__(
+        self, in_features: int, out_features: int, *, dropout: float, seeds: SeedStream, generator: torch.Generator
+    ) -> None:
+        super().__init__()
+        self.linear = make_linear(in_features, out_features, generator)
+        self.dropout = Dropout(dropout, seeds)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Apply the layer."""
+        if x.dim() != 2 or x.shape[1] != self.linear.in_features:
+            raise DataError(f"Features must have shape [N, {self.linear.in_features}]. Got {list(x.shape)}.")
+        if x.layout == torch.sparse_csr:
+            values = x.values().to(self.linear.weight)
+            if self.dropout.active_rate:
+                values = self.dropout(values)
+            return kernels.gather_sum(self.linear.weight.t(), links_of(x), values) + self.linear.bias
+        out: Tensor = self.linear(self.dropout(x.to(self.linear.weight)))
+        return out
+
+
+def links_of(x: Tensor) -> Links:
+    """The links of a sparse feature matrix, found once per matrix."""
+    links = _LINKS.get(x)  # type: ignore[no-untyped-call]
+    if links is None:
+        links = kernels.sparse_links(x)
+        _LINKS[x] = links
+    assert isinstance(links, Links)
+    return links

@@ -1,0 +1,148 @@
+r"""The multilayer perceptron of the paper, in its order: linear, ReLU, norm, dropout; the last layer is linear.
+
+$$ \mathrm{MLP}(x) = W_n\, s_{n-1} + b_n, \qquad s_k = \mathrm{Drop}(\mathrm{Norm}(\mathrm{ReLU}(W_k s_{k-1} + b_k))),
+   \qquad s_0 = \mathrm{Norm}(x). $$
+
+With one layer it is an affine map of the (normalised) input.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import Literal, get_args
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from edhnn import kernels
+from edhnn.errors import UsageError, unknown_name
+from edhnn.seeding import SeedStream
+
+NormName = Literal["layer", "batch", "none"]
+
+
+def make_linear(in_features: int, out_features: int, generator: torch.Generator) -> nn.Linear:
+    r"""A linear layer drawn from $U(-1/\sqrt{\text{in}}, 1/\sqrt{\text{in}})$, weight and bias."""
+    linear = nn.Linear(in_features, out_features, device="meta").to_empty(device="cpu")
+    bound = 1 / math.sqrt(in_features) if in_features else 0.0
+    with torch.no_grad():
+        for parameter in (linear.weight, linear.bias):
+            parameter.uniform_(-bound, bound, generator=generator)
+    return linear
+
+
+class Dropout(nn.Module):
+    """Inverted dropout whose masks come from a `SeedStream`; nothing in evaluation."""
+
+    def __init__(self, rate: float, seeds: SeedStream) -> None:
+        super().__init__()
+        if not 0 <= rate < 1:
+            raise UsageError(f"A dropout rate must be at least 0 and less than 1. Got {rate}.")
+        self.rate, self.seeds = rate, seeds
+
+    @property
+    def active_rate(self) -> float:
+        """The rate now: 0 in evaluation."""
+        return self.rate if self.training else 0.0
+
+    def seed(self) -> int:
+        """The seed of the next mask; 0 where no mask is drawn."""
+        return self.seeds() if self.active_rate else 0
+
+    def forward(self, x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+        """Drop entries of a table or a vector."""
+        return kernels.hash_dropout(x, self.rate, self.seeds()) if self.active_rate else x
+
+    def extra_repr(self) -> str:
+        """The rate."""
+        return f"rate={self.rate}"
+
+
+class MLP(nn.Module):
+    r"""A perceptron in the paper's order. Paper: Appendix F.2 (the maps $\hat\phi, \hat\rho, \hat\varphi$).
+
+    Args:
+        in_features: Width of the input.
+        hidden: Width of the layers between.
+        out_features: Width of the output.
+        num_layers: Linear layers, at least 1.
+        norm: ``layer``, ``batch`` or ``none``, after each ReLU.
+        input_norm: Normalise the input too, by the same kind.
+        dropout: Rate after each hidden layer.
+        seeds: Where dropout masks come from.
+        generator: Where the initial weights come from.
+    """
+
+    def __init__(
+        self,
+        in_features: int,
+        hidden: int,
+        out_features: int,
+        num_layers: int,
+        *,
+        norm: NormName = "layer",
+        input_norm: bool = True,
+        dropout: float = 0.0,
+        seeds: SeedStream,
+        generator: torch.Generator,
+    ) -> None:
+        super().__init__()
+        if num_layers < 1:
+            raise UsageError(f"An MLP must have at least 1 layer. Got {num_layers}.")
+        if norm not in get_args(NormName):
+            raise unknown_name("norm", norm, get_args(NormName))
+        widths = [in_features, *[hidden] * (num_layers - 1), out_features]
+        self.in_features, self.out_features, self.norm = in_features, out_features, norm
+        self.input_norm = _make_norm(norm, in_features) if input_norm else None
+        self.linears = nn.ModuleList(make_linear(wide, next_wide, generator) for wide, next_wide in pairwise(widths))
+        self.norms = nn.ModuleList(_make_norm(norm, hidden) or nn.Identity() for _ in range(num_layers - 1))
+        self.dropout = Dropout(dropout, seeds)
+
+    @property
+    def first(self) -> nn.Linear:
+        """The first linear layer."""
+        return self.linears[0]  # type: ignore[return-value]
+
+    @property
+    def last(self) -> nn.Linear:
+        """The last linear layer."""
+        return self.linears[-1]  # type: ignore[return-value]
+
+    def forward(self, x: Float[Tensor, "R D"]) -> Float[Tensor, "R D2"]:
+        """Apply the perceptron to each row."""
+        out: Tensor = self.last(self.hidden(x))
+        return out
+
+    def hidden(self, x: Float[Tensor, "R D"]) -> Float[Tensor, "R D2"]:
+        """All but the last linear layer."""
+        if self.input_norm is not None:
+            x = self.input_norm(x)
+        return self.hidden_from(0, x)
+
+    def hidden_from(self, layer: int, x: Float[Tensor, "R D"]) -> Float[Tensor, "R D2"]:
+        """The hidden layers from a given one on; the input norm is behind us."""
+        for linear, norm in list(zip(self.linears, self.norms, strict=False))[layer:]:
+            x = self.activate(linear(x), norm)
+        return x
+
+    def activate(self, z: Float[Tensor, "R D"], norm: nn.Module) -> Float[Tensor, "R D"]:
+        """ReLU, norm, dropout."""
+        if isinstance(norm, nn.BatchNorm1d):
+            return self.dropout(norm(z.relu()))  # type: ignore[no-any-return]
+        return kernels.row_activation(z, **self.row_options(norm))  # type: ignore[arg-type]
+
+    def row_options(self, norm: nn.Module) -> Mapping[str, object]:
+        """What follows a linear layer, as the kernels want to know it; takes a seed from the stream."""
+        options: dict[str, object] = {
+            "activation": "relu", "dropout": self.dropout.active_rate, "seed": self.dropout.seed()
+        }  # fmt: skip
+        if isinstance(norm, nn.LayerNorm):
+            options |= {"norm_weight": norm.weight, "norm_bias": norm.bias, "norm_eps": norm.eps}
+        return options
+
+
+def _make_norm(norm: NormName, width: int) -> nn.Module | None:
+    return {"layer": nn.LayerNorm, "batch": nn.BatchNorm1d}[norm](width) if norm != "none" else None
