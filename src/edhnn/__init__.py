@@ -41,6 +41,14 @@ from edhnn.errors import LimitError as LimitError
 from edhnn.errors import MissingDependencyError as MissingDependencyError
 from edhnn.errors import UsageError as UsageError
 from edhnn.hypergraph import Hypergraph as Hypergraph
+from edhnn.models.edhnn import EDHNN as EDHNN
+from edhnn.models.edhnn import EDHNNConfig as EDHNNConfig
+from edhnn.models.edhnn_ii import EDHNNII as EDHNNII
+from edhnn.models.edhnn_ii import EDHNNIIConfig as EDHNNIIConfig
+from edhnn.models.registry import make_model as make_model
+from edhnn.nn.equivariant import EquivariantOperator as EquivariantOperator
+from edhnn.nn.equivariant import InvariantOperator as InvariantOperator
+from edhnn.nn.mlp import MLP as MLP
 from edhnn.potentials.clique import CliqueExpansion as CliqueExpansion
 from edhnn.potentials.divergence import DivergenceToMean as DivergenceToMean
 from edhnn.potentials.lovasz import LovaszCardinality as LovaszCardinality
@@ -48,6 +56,15 @@ from edhnn.potentials.node import FixedLabels as FixedLabels
 from edhnn.potentials.node import Logistic as Logistic
 from edhnn.potentials.node import SquaredDistance as SquaredDistance
 from edhnn.potentials.total_variation import TotalVariation as TotalVariation
+from edhnn.training.config import TrainConfig as TrainConfig
+from edhnn.training.fit import FitResult as FitResult
+from edhnn.training.fit import fit as fit
+from edhnn.training.plan import Plan as Plan
+from edhnn.training.pretrained import Pretrained as Pretrained
+from edhnn.training.pretrained import from_pretrained as from_pretrained
+from edhnn.training.run import train as train
+from edhnn.training.summary import RunSummary as RunSummary
+from edhnn.transforms import add_singletons as add_singletons
 
 if _typing.TYPE_CHECKING:
     from edhnn.estimators import HypergraphLabelSpreading as HypergraphLabelSpreading

@@ -69,6 +69,7 @@ class Hypergraph:
     node_ptr: Int[Tensor, " N_plus_1"] = field(init=False, repr=False)
     _node_order: Tensor | None = field(init=False, repr=False)
 
+    @torch.inference_mode(False)  # a hypergraph made during inference may serve training later
     def __post_init__(self) -> None:
         node, edge = _as_index("node_index", self.node_index), _as_index("edge_index", self.edge_index)
         if node.shape != edge.shape:
@@ -172,8 +173,9 @@ class Hypergraph:
     def node_order(self) -> Int[Tensor, " I"]:
         """Incidences in the order of their nodes, and within a node of their hyperedges; derived at first use."""
         if self._node_order is None:
-            narrow = self.node_index.int() if self.num_nodes < 2**31 else self.node_index
-            self._fill(_node_order=torch.sort(narrow, stable=True).indices)
+            with torch.inference_mode(False):
+                narrow = self.node_index.int() if self.num_nodes < 2**31 else self.node_index
+                self._fill(_node_order=torch.sort(narrow, stable=True).indices)
         assert self._node_order is not None
         return self._node_order
 

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 import pytest
 import torch
 
+from tests.kernels.instruction_sets import instruction_set as instruction_set
+
 
 @pytest.fixture(autouse=True)
 def one_thread() -> Iterator[None]:

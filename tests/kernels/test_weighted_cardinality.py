@@ -94,7 +94,7 @@ def test_a_convex_solver_finds_the_same(power, cut):
 @quick
 @both_dtypes
 @both_powers
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(segments(largest=5))
 def test_exact_arithmetic_finds_the_same(dtype, power, drawn):
     values, edge_ptr, step, weight, cut_weight = tensors(drawn, dtype)
@@ -126,8 +126,9 @@ def test_special_cases(power, cut):
         clipped = kernels.prox_total_variation(values, edge_ptr, step, power, weight)
         torch.testing.assert_close(found, clipped, rtol=1e-12, atol=1e-11)
     assert torch.equal(found[: sum(SIZES)], values[: sum(SIZES)])  # the step is 0
-    for mine, given_values, w in zip(found.split(sizes), values.split(sizes), weight.split(sizes), strict=True):
-        torch.testing.assert_close(w @ mine, w @ given_values, rtol=1e-11, atol=1e-10)  # the sum of y is 0
+    edge = torch.arange(len(sizes)).repeat_interleave(edge_ptr.diff())
+    pull = torch.zeros(len(sizes), 3).double().index_add(0, edge, weight.unsqueeze(1) * (found - values))
+    assert pull.abs().max() < 1e-10  # the sum of y is 0
 
 
 @quick
@@ -144,8 +145,9 @@ def test_the_metric_the_translations_and_the_order_of_rows(power, cut):
     torch.testing.assert_close(shifted, found + 7, rtol=1e-12, atol=1e-11)
     for b, there in zip(points.split(3, 1)[1:], others, strict=True):
         far, near = (weight.unsqueeze(1) * apart.square() for apart in (a - b, found - there))
-        for before, after in zip(far.split(sizes), near.split(sizes), strict=True):
-            assert (after.sum(0) <= before.sum(0) * (1 + 1e-10) + 1e-20).all()
+        edge = torch.arange(len(sizes)).repeat_interleave(edge_ptr.diff())
+        before, after = (torch.zeros(len(sizes), 3).double().index_add(0, edge, part) for part in (far, near))
+        assert (after <= before * (1 + 1e-10) + 1e-20).all()
     rng = np.random.default_rng(0)
     shuffle = torch.from_numpy(np.concatenate([s + rng.permutation(t - s) for s, t in pairwise(edge_ptr.tolist())]))
     moved = kernels.prox_cardinality(a[shuffle], edge_ptr, step, power, y, weight[shuffle])
@@ -186,11 +188,10 @@ def test_rounds_are_few(monkeypatch):
 @quick
 @both_powers
 @pytest.mark.parametrize("cut", [paper, falling])
-@pytest.mark.parametrize("scale", [0.7, 30.0])
-def test_derivatives(power, cut, scale):
+def test_derivatives(power, cut):
     sizes = [3, 1, 4]
     values, edge_ptr, weight = inputs(5, sizes, 1)
-    step = scale * (0.5 + torch.rand(3, generator=torch.Generator().manual_seed(1), dtype=torch.float64))
+    step = 0.7 * (0.5 + torch.rand(3, generator=torch.Generator().manual_seed(1), dtype=torch.float64))
     y, lean = cut(sizes), torch.tensor([1.0, 0, -1, 0, 2, 1, 0, -3], dtype=torch.float64)
 
     def prox(a, eta, w, tilt):  # y stays falling and keeps its sum

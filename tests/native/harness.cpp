@@ -8,14 +8,13 @@
 #include <vector>
 
 #include "../../src/edhnn/kernels/native/kernels.cpp"
+#include "../../src/edhnn/kernels/native/network.cpp"
+#include "../../src/edhnn/kernels/native/network_avx2.cpp"
+#include "../../src/edhnn/kernels/native/network_avx512.cpp"
+#include "../../src/edhnn/kernels/native/network_portable.cpp"
+#include "network_checks.h"
 
 namespace {
-
-void demand(bool holds, const char* what) {
-    if (holds) return;
-    std::fprintf(stderr, "does not hold: %s\n", what);
-    std::exit(1);
-}
 
 template <typename T>
 struct Calls;
@@ -42,8 +41,6 @@ struct Case {
     Index edges() const { return static_cast<Index>(edge_ptr.size()) - 1; }
     Index rows() const { return edge_ptr.back(); }
 };
-
-using Random = std::mt19937_64;
 
 double draw_value(Random& random, int kind) {
     std::normal_distribution<double> normal;
@@ -198,6 +195,10 @@ int main() {
             check_spoiled<float>(random, the);
             check_spoiled<double>(random, the);
         }
+    for (int set = 0; set <= edhnn::best_level(); ++set) {
+        edhnn_instruction_set(set);
+        for (int repeat = 0; repeat < 40; ++repeat, ++cases) check_network<float>(random), check_network<double>(random);
+    }
     std::printf("%d cases: every access inside its buffer, every answer as defined.\n", cases);
     return 0;
 }

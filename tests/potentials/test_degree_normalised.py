@@ -5,9 +5,10 @@ import pytest
 from edhnn import ADMM, Outcome, diffuse
 from tests.diffusion.references import minimum, random_hypergraph, random_values
 from tests.diffusion.test_solvers import checked
+from tests.kernels.conftest import one_thread as one_thread
 from tests.potentials.cases import BY_NAME
 
-pytestmark = pytest.mark.usefixtures("without_shape_checks")  # thousands of small calls; others check their shapes
+pytestmark = pytest.mark.usefixtures("without_shape_checks", "one_thread")  # thousands of calls on small tensors
 
 
 @pytest.mark.parametrize("name", ["lec-1-balanced-degree", "lec-2-falling-degree"])

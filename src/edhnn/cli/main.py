@@ -12,7 +12,10 @@ import edhnn
 from edhnn import kernels
 from edhnn.cli.data import app as data_app
 from edhnn.cli.diffuse import diffuse_command
+from edhnn.cli.models import models_command
 from edhnn.cli.output import say
+from edhnn.cli.predict import evaluate_command, predict_command
+from edhnn.cli.train import train_command
 from edhnn.errors import EdhnnError
 
 app = typer.Typer(
@@ -23,6 +26,10 @@ app = typer.Typer(
 )
 app.add_typer(data_app, name="data")
 app.command("diffuse")(diffuse_command)
+app.command("train")(train_command)
+app.command("predict")(predict_command)
+app.command("evaluate")(evaluate_command)
+app.command("models")(models_command)
 
 
 def _show_version(wanted: bool) -> bool:

@@ -4,11 +4,13 @@ Kernels of the potentials take values on incidences sorted by hyperedge, ``value
 (hyperedge e owns rows ``edge_ptr[e]`` to ``edge_ptr[e + 1]``), and treat every hyperedge and column on its own. Kernels
 of the networks sum over `Links` between rows and columns and never make a tensor of one row per link.
 
-There are two implementations of each: ``native`` (C++, for CPU tensors of float32 or float64; the networks' kernels have
-native gradients too) and ``torch`` (any device and dtype, differentiable, the judge of the other). `active` says which
-one runs; the environment variable ``EDHNN_KERNELS`` forces one.
+There are two implementations of each: ``native`` (C++, for CPU tensors of float32 or float64; the networks' kernels
+have native gradients too) and ``torch`` (any device and dtype, differentiable, the judge of the other). `active` says
+which one runs; the environment variable ``EDHNN_KERNELS`` forces one.
 """
 
+from edhnn.kernels.attention import segment_max as segment_max
+from edhnn.kernels.attention import segment_softmax as segment_softmax
 from edhnn.kernels.dispatch import active as active
 from edhnn.kernels.dispatch import native_available as native_available
 from edhnn.kernels.gathering import gather_sum as gather_sum

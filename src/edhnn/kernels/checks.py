@@ -52,7 +52,7 @@ def check_name(kind: str, name: str, known: Iterable[str]) -> None:
 def check_companion(
     name: str, companion: Tensor, values: Tensor, *shapes: tuple[int, ...], same_dtype: bool = False
 ) -> None:
-    """A tensor of real numbers beside ``values``: on the same device, of one of ``shapes``, and of its type if asked."""
+    """A tensor of real numbers beside ``values``: on its device, of one of ``shapes``, and of its type if asked."""
     if same_dtype and companion.dtype != values.dtype:
         raise DataError(f"'{name}' must be of the type of 'values', {values.dtype}. Got {companion.dtype}.")
     if not companion.is_floating_point() or tuple(companion.shape) not in shapes:

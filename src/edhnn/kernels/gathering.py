@@ -46,5 +46,6 @@ def gather_sum(
         check_companion("weight", weight, x, (links.num_links,))
         weight = weight.to(x.dtype)
     if trains_natively(x, weight):
-        return operators_gather.gather_sum(x, *links.parts, weight, int(mean))
+        out: Tensor = operators_gather.gather_sum(x, *links.parts, weight, int(mean))
+        return out
     return torch_kernels_network.gather_sum(x, links, weight, int(mean))

@@ -1,8 +1,8 @@
 r"""Links: who is joined to whom, in both compressed orders. What the network kernels sum over.
 
-A link joins a row r to a column s. For a hypergraph, rows are nodes and columns hyperedges, or the other way round; for a
-sparse feature matrix, rows are its rows and columns its features. Each order has pointers, the other end of each link,
-and the link's number, by which weights and dropout masks are told apart:
+A link joins a row r to a column s. For a hypergraph, rows are nodes and columns hyperedges, or the other way round; for
+a sparse feature matrix, rows are its rows and columns its features. Each order has pointers, the other end of each
+link, and the link's number, by which weights and dropout masks are told apart:
 
     columns of row r:   row_column[row_ptr[r] : row_ptr[r + 1]],   their numbers row_link[...]
     rows of column s:   column_row[column_ptr[s] : column_ptr[s + 1]],   their numbers column_link[...]
@@ -89,16 +89,19 @@ class Links:
         return from_parts(*self.parts[3:], *self.parts[:3])
 
     @cached_property
+    @torch.inference_mode(False)
     def row_index(self) -> Int[Tensor, " I"]:
         """The row of each link, in row order."""
         return _owners(self.row_ptr)
 
     @cached_property
+    @torch.inference_mode(False)
     def row_place(self) -> Int[Tensor, " I"]:
         """0, 1, 2, ...: where each link of the row order stands in the row order."""
         return _numbers(None, self.num_links, self.row_column)
 
     @cached_property
+    @torch.inference_mode(False)
     def column_place(self) -> Int[Tensor, " I"]:
         """Where each link of the column order stands in the row order."""
         numbers = _numbers(self.column_link, self.num_links, self.row_column)
@@ -117,6 +120,7 @@ def edge_links(hypergraph: Hypergraph) -> Links:
     return _both(hypergraph)[1]
 
 
+@torch.inference_mode(False)
 def sparse_links(matrix: Tensor) -> Links:
     r"""The stored entries of a sparse matrix: row r is linked to column s, and ``matrix.values()`` are the weights.
 
@@ -142,6 +146,7 @@ def sparse_links(matrix: Tensor) -> Links:
 _KNOWN: WeakKeyDictionary[Hypergraph, tuple[Links, Links]] = WeakKeyDictionary()
 
 
+@torch.inference_mode(False)  # what is kept may be made during inference and serve training later
 def _both(hypergraph: Hypergraph) -> tuple[Links, Links]:
     known = _KNOWN.get(hypergraph)
     if known is None:

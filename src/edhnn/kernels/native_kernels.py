@@ -29,6 +29,11 @@ _SIGNATURES: dict[str, tuple[type, ...]] = {
     "prox_total_variation": (*_SEGMENTS, _POINTER, _POINTER, _INT, _POINTER),
     "prox_cardinality": (*_SEGMENTS, _POINTER, _POINTER, _INT, _POINTER),
 }
+_SIGNATURES |= {
+    "segment_softmax": (*_SEGMENTS, _POINTER),
+    "segment_softmax_backward": (*_SEGMENTS, _POINTER, _POINTER),
+    "segment_argmax": (*_SEGMENTS, _POINTER),
+}
 _NETWORK = ("pair_forward", "pair_backward", "gather", "gather_weight", "rows_forward", "rows_backward")
 _SIGNATURES |= dict.fromkeys(_NETWORK, (_POINTER,))  # a problem each: see `native_problems`
 
@@ -95,6 +100,30 @@ def prox_cardinality(
     out = torch.empty(values.shape, dtype=values.dtype)
     step, cut_weight = _plain(step, torch.float64), _plain(cut_weight, torch.float64)
     _call("prox_cardinality", values, edge_ptr, step.data_ptr(), cut_weight.data_ptr(), power, out.data_ptr())
+    return out
+
+
+def segment_softmax(scores: Float[Tensor, "I H"], edge_ptr: Int[Tensor, " E_plus_1"]) -> Float[Tensor, "I H"]:
+    """See `edhnn.kernels.segment_softmax`."""
+    out = torch.empty(scores.shape, dtype=scores.dtype)
+    _call("segment_softmax", scores, edge_ptr, out.data_ptr())
+    return out
+
+
+def segment_softmax_backward(
+    grad: Float[Tensor, "I H"], soft: Float[Tensor, "I H"], edge_ptr: Int[Tensor, " E_plus_1"]
+) -> Float[Tensor, "I H"]:
+    """The gradient of the scores, from that of the softmax and the softmax itself."""
+    out = torch.empty(grad.shape, dtype=grad.dtype)
+    soft = _plain(soft, grad.dtype)
+    _call("segment_softmax_backward", grad, edge_ptr, soft.data_ptr(), out.data_ptr())
+    return out
+
+
+def segment_argmax(values: Float[Tensor, "I D"], edge_ptr: Int[Tensor, " E_plus_1"]) -> Int[Tensor, "E D"]:
+    """See `torch_kernels_softmax.segment_argmax`."""
+    out = torch.empty((len(edge_ptr) - 1, values.shape[1]), dtype=torch.int64)
+    _call("segment_argmax", values, edge_ptr, out.data_ptr())
     return out
 
 

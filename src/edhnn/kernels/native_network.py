@@ -63,9 +63,7 @@ def pair_sum_backward(
     if not wants_weight:
         made[-1] = torch.empty(0, dtype=a.dtype)
     names = ("a", "b", *options.TENSORS)
-    wanted = {
-        f"grad_{name}": out for name, out, tensor in zip(names, made, tensors, strict=True) if tensor is not None
-    }
+    wanted = {f"grad_{name}": out for name, out, tensor in zip(names, made, tensors, strict=True) if tensor is not None}
     if not wants_weight:
         wanted.pop("grad_weight", None)
     solve("pair_backward", _pair(a, b, links, options, grad=plain(grad), **wanted), a.dtype)

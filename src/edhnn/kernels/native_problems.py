@@ -21,7 +21,7 @@ def _fields(**kinds: str) -> list[tuple[str, type]]:
 class Problem(ctypes.Structure):
     """A call's sizes and pointers; tensors handed over are kept until the problem is forgotten."""
 
-    def __init__(self, **values: Tensor | float | None) -> None:
+    def __init__(self, **values: Tensor | float | int | None) -> None:
         super().__init__()
         self.kept = [value for value in values.values() if isinstance(value, Tensor)]
         self.threads = torch.get_num_threads()
@@ -32,7 +32,7 @@ class Problem(ctypes.Structure):
 class Pair(Problem):
     """``Pair`` of ``native/problems.h``."""
 
-    _fields_ = [  # noqa: RUF012 - as ctypes wants it
+    _fields_ = [
         *_fields(pointer="row_ptr row_column row_link column_ptr column_row column_link"),
         *_fields(index="rows columns channels threads"),
         *_fields(pointer="a b bias q_row mu_row q_column mu_column norm_weight norm_bias weight"),
@@ -45,7 +45,7 @@ class Pair(Problem):
 class Gather(Problem):
     """``Gather`` of ``native/problems.h``."""
 
-    _fields_ = [  # noqa: RUF012
+    _fields_ = [
         *_fields(pointer="ptr other link source_ptr", index="rows sources channels threads own_mean"),
         *_fields(pointer="x weight out grad weight_out"),
     ]
@@ -54,7 +54,7 @@ class Gather(Problem):
 class Rows(Problem):
     """``Rows`` of ``native/problems.h``."""
 
-    _fields_ = [  # noqa: RUF012
+    _fields_ = [
         *_fields(index="rows channels threads relu", double="norm_eps"),
         *_fields(index="seed threshold"),
         *_fields(pointer="x norm_weight norm_bias out grad grad_x grad_norm_weight grad_norm_bias"),

@@ -1,9 +1,8 @@
 """``edhnn::gather_sum`` and ``edhnn::link_dot``: operators that autograd, torch.compile and torch.export see.
 
-They are each other's derivatives, so they can be differentiated any number of times. An exported program that meets them where the native library is not built is served by the torch kernels.
+They are each other's derivatives, so they can be differentiated any number of times. An exported program that meets
+them where the native library is not built is served by the torch kernels.
 """
-
-from __future__ import annotations
 
 from typing import Any
 
@@ -29,8 +28,9 @@ def gather_sum(
 ) -> Tensor:
     """Sum of weighted rows over links."""
     links = from_parts(row_ptr, row_column, row_link, column_ptr, column_row, column_link)
-    implementation = torch_kernels_network if load() is None else native_network
-    return implementation.gather_sum(x, links, weight, mean)
+    if load() is None:
+        return torch_kernels_network.gather_sum(x, links, weight, mean)
+    return native_network.gather_sum(x, links, weight, mean)
 
 
 @gather_sum.register_fake
@@ -52,12 +52,13 @@ def link_dot(
 ) -> Tensor:
     """Dot product of the two rows each link joins, by number of link."""
     links = from_parts(row_ptr, row_column, row_link, column_ptr, column_row, column_link)
-    implementation = torch_kernels_network if load() is None else native_network
-    return implementation.link_dot(x, grad, links, mean)
+    if load() is None:
+        return torch_kernels_network.link_dot(x, grad, links, mean)
+    return native_network.link_dot(x, grad, links, mean)
 
 
 @link_dot.register_fake
-def _(x: Tensor, grad: Tensor, row_ptr: Tensor, row_column: Tensor, *_rest: Any) -> Tensor:
+def _(x: Tensor, _grad: Tensor, _row_ptr: Tensor, row_column: Tensor, *_rest: Any) -> Tensor:
     return x.new_empty(row_column.shape[0])
 
 
@@ -69,6 +70,7 @@ _SWAPPED = (0, 2, 1)  # a row's own number of links is the source's in the trans
 
 
 def _keep_gather(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+    del output
     x, *parts, weight, mean = inputs
     ctx.save_for_backward(x if ctx.needs_input_grad[7] else None, weight, *parts)
     ctx.mean = mean
@@ -85,6 +87,7 @@ def _gather_backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
 
 
 def _keep_dot(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+    del output
     x, grad, *parts, mean = inputs
     ctx.save_for_backward(x, grad, *parts)
     ctx.mean = mean

@@ -1,9 +1,8 @@
 """``edhnn::pair_sum`` and its gradient: operators that autograd, torch.compile and torch.export see.
 
-The gradient recomputes the messages and has no derivative of its own. An exported program that meets them where the native library is not built is served by the torch kernels.
+The gradient recomputes the messages and has no derivative of its own. An exported program that meets the first where
+the native library is not built is served by the torch kernels.
 """
-
-from __future__ import annotations
 
 from typing import Any
 
@@ -47,8 +46,9 @@ def pair_sum(
     links = from_parts(row_ptr, row_column, row_link, column_ptr, column_row, column_link)
     tensors = bias, q_row, mu_row, q_column, mu_column, norm_weight, norm_bias, weight
     options = PairOptions(*tensors, kappa, eps, norm_eps, threshold, seed, activation)
-    implementation = torch_kernels_network if load() is None else native_network
-    return implementation.pair_sum(a, b, links, options)
+    if load() is None:
+        return torch_kernels_network.pair_sum(a, b, links, options)
+    return native_network.pair_sum(a, b, links, options)
 
 
 @pair_sum.register_fake
@@ -87,17 +87,17 @@ def pair_sum_backward(
     links = from_parts(row_ptr, row_column, row_link, column_ptr, column_row, column_link)
     tensors = bias, q_row, mu_row, q_column, mu_column, norm_weight, norm_bias, weight
     options = PairOptions(*tensors, kappa, eps, norm_eps, threshold, seed, activation)
-    implementation = torch_kernels_network if load() is None else native_network
-    return implementation.pair_sum_backward(grad, a, b, links, options, wants_weight)
+    return native_network.pair_sum_backward(grad, a, b, links, options, wants_weight)
 
 
 @pair_sum_backward.register_fake
-def _(grad: Tensor, a: Tensor, b: Tensor, *rest: Any) -> list[Tensor]:
+def _(_grad: Tensor, a: Tensor, b: Tensor, *rest: Any) -> list[Tensor]:
     options = rest[6:14] if rest[-1] else (*rest[6:13], None)
     return [a.new_empty(0 if tensor is None else tensor.shape) for tensor in (a, b, *options)]
 
 
 def _keep_pair(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+    del output
     ctx.save_for_backward(*inputs[:16])
     ctx.settings = inputs[16:]
 

@@ -1,22 +1,20 @@
 """``edhnn::row_activation`` and its gradient: operators that autograd, torch.compile and torch.export see.
 
-An exported program that meets them where the native library is not built is served by the torch kernels.
+An exported program that meets the first where the native library is not built is served by the torch kernels.
 """
-
-from __future__ import annotations
 
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch.library import CustomOpDef, custom_op, register_autograd
+from torch.library import custom_op, register_autograd
 
 from edhnn.kernels import native_network, torch_kernels_network
 from edhnn.kernels.native_kernels import load
 from edhnn.kernels.options import RowOptions
 
 
-def differentiate_once(gradient: CustomOpDef, name: str) -> None:
+def differentiate_once(gradient: Any, name: str) -> None:
     """Let a second derivative say that it is not to be had."""
 
     def keep_nothing(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
@@ -43,8 +41,9 @@ def row_activation(
 ) -> Tensor:
     """Dropout of norm of activation, row by row."""
     options = RowOptions(norm_weight, norm_bias, norm_eps, threshold, seed, activation)
-    implementation = torch_kernels_network if load() is None else native_network
-    return implementation.row_activation(x, options)
+    if load() is None:
+        return torch_kernels_network.row_activation(x, options)
+    return native_network.row_activation(x, options)
 
 
 @row_activation.register_fake
@@ -65,16 +64,16 @@ def row_activation_backward(
 ) -> list[Tensor]:
     """Gradients of x, norm_weight and norm_bias; empty where there is none."""
     options = RowOptions(norm_weight, norm_bias, norm_eps, threshold, seed, activation)
-    implementation = torch_kernels_network if load() is None else native_network
-    return implementation.row_activation_backward(grad, x, options)
+    return native_network.row_activation_backward(grad, x, options)
 
 
 @row_activation_backward.register_fake
-def _(grad: Tensor, x: Tensor, norm_weight: Tensor | None, norm_bias: Tensor | None, *_rest: Any) -> list[Tensor]:
+def _(_grad: Tensor, x: Tensor, norm_weight: Tensor | None, norm_bias: Tensor | None, *_rest: Any) -> list[Tensor]:
     return [x.new_empty(0 if tensor is None else tensor.shape) for tensor in (x, norm_weight, norm_bias)]
 
 
 def _keep_rows(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+    del output
     ctx.save_for_backward(*inputs[:3])
     ctx.settings = inputs[3:]
 

@@ -34,10 +34,10 @@ def pair_sum(
       \sigma\!\left(\rho_{rs} (a_r + b_s) + \beta\right)\right)\right),\qquad
       \rho_{rs} = \left(q_r + q_s + \kappa (\mu_r - \mu_s)^2 + \varepsilon\right)^{-1/2}$$
 
-    With $a = W_1 x_r$ and $b = W_2 x_s$ this is the first layer of an MLP on $[x_r; x_s]$ and what follows it, up to the
-    last linear layer, which commutes with the sum. ``moments`` stand for a LayerNorm on $[x_r; x_s]$ before that layer
-    (its scale in $W$, its shift in ``bias``, and $W$'s rows centred); without them $\rho = 1$. Natively no tensor of one
-    row per link is ever made: backward recomputes, and masks come from a hash of (seed, link, channel).
+    With $a = W_1 x_r$ and $b = W_2 x_s$ this is the first layer of an MLP on $[x_r; x_s]$ and what follows it, up to
+    the last linear layer, which commutes with the sum. ``moments`` stand for a LayerNorm on $[x_r; x_s]$ before that
+    layer (its scale in $W$, its shift in ``bias``, and $W$'s rows centred); without them $\rho = 1$. Natively no tensor
+    of one row per link is ever made: backward recomputes, and masks come from a hash of (seed, link, channel).
     Paper: Algorithm 1, step 3, the messages $\hat\rho(h_v, m_e)$ and their sum.
 
     Args:
@@ -72,7 +72,7 @@ def pair_sum(
     check_table("a", a, links.num_rows)
     check_table("b", b, links.num_columns)
     check_links(links, a)
-    check_companion("b", b, a, (links.num_columns, a.shape[1]))
+    check_companion("b", b, a, (links.num_columns, a.shape[1]), same_dtype=True)
     check_name("activation", activation, torch_kernels_network.ACTIVATIONS)
     options = PairOptions(
         bias=bias,
@@ -89,6 +89,7 @@ def pair_sum(
     for name, tensor, size in zip(options.TENSORS, options.tensors, (*sizes, links.num_links), strict=True):
         if tensor is not None:
             check_companion(name, tensor, a, (size,), same_dtype=True)
-    if b.dtype == a.dtype and activation in NATIVE_ACTIVATIONS and trains_natively(a, b, *options.tensors):
-        return operators_pair.pair_sum(a, b, *links.parts, *options.arguments)
+    if activation in NATIVE_ACTIVATIONS and trains_natively(a, b, *options.tensors):
+        out: Tensor = operators_pair.pair_sum(a, b, *links.parts, *options.arguments)
+        return out
     return torch_kernels_network.pair_sum(a, b, links, options)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from jaxtyping import Float
 from torch import Tensor
+from torch.nn.functional import pad
 
 from edhnn.kernels import operators_rows, torch_kernels_network
 from edhnn.kernels.checks import check_companion, check_name, check_table
@@ -53,7 +54,8 @@ def row_activation(
             check_companion(name, tensor, x, tuple(x.shape[1:]), same_dtype=True)
     options = RowOptions(norm_weight, norm_bias, norm_eps, threshold_of(dropout), signed_seed(seed), activation)
     if activation in NATIVE_ACTIVATIONS and trains_natively(x, norm_weight, norm_bias):
-        return operators_rows.row_activation(x, *vars(options).values())
+        out: Tensor = operators_rows.row_activation(x, *vars(options).values())
+        return out
     return torch_kernels_network.row_activation(x, options)
 
 
@@ -88,9 +90,6 @@ def hash_dropout(
     if not trains_natively(x):
         return torch_kernels_network.drop(x, threshold, signed_seed(seed))
     options = RowOptions(threshold=threshold, seed=signed_seed(seed), activation="identity")
-    if x.dim() == 2:
-        return operators_rows.row_activation(x, *vars(options).values())
-    table = x.new_zeros(-(-len(x) // VECTOR_WIDTH) * VECTOR_WIDTH)
-    table[: len(x)] = x
-    dropped = operators_rows.row_activation(table.view(-1, VECTOR_WIDTH), *vars(options).values())
-    return dropped.flatten()[: len(x)]
+    padded = x if x.dim() == 2 else pad(x, (0, -len(x) % VECTOR_WIDTH)).view(-1, VECTOR_WIDTH)
+    out: Tensor = operators_rows.row_activation(padded, *vars(options).values())
+    return out if x.dim() == 2 else out.flatten()[: len(x)]

@@ -5,7 +5,7 @@ The torch forms keep tensors of one row per link for the gradient; the native on
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -17,10 +17,17 @@ from edhnn.kernels.hashing import VECTOR_WIDTH, drop_mask, scale_of
 from edhnn.kernels.links import Links
 from edhnn.kernels.options import PairOptions, RowOptions
 
-ACTIVATIONS = {"relu": torch.relu, "identity": lambda x: x, "gelu": gelu, "tanh": torch.tanh}
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "relu": torch.relu,
+    "identity": lambda x: x,
+    "gelu": gelu,
+    "tanh": torch.tanh,
+}
 
 
-def gather_sum(x: Float[Tensor, "S C"], links: Links, weight: Float[Tensor, " I"] | None, mean: int) -> Float[Tensor, "R C"]:
+def gather_sum(
+    x: Float[Tensor, "S C"], links: Links, weight: Float[Tensor, " I"] | None, mean: int
+) -> Float[Tensor, "R C"]:
     """See `edhnn.kernels.gather_sum`; ``mean`` divides by the links of the row (1), of the column (2), or not (0)."""
     ptr = (None, links.row_ptr, links.column_ptr)[mean]
     share = None if ptr is None else _reciprocal(ptr.diff(), x.dtype)[:, None]
@@ -38,12 +45,14 @@ def link_dot(x: Float[Tensor, "S C"], grad: Float[Tensor, "R C"], links: Links, 
     """The gradient of `gather_sum` with respect to its weight."""
     dots = (_spread_columns(x, links) * _spread_rows(grad, links)).sum(1)
     if mean:
-        ptr, owner = ((), (links.row_ptr, links.row_index), (links.column_ptr, links.row_column))[mean]
+        ptr, owner = (links.row_ptr, links.row_index) if mean == 1 else (links.column_ptr, links.row_column)
         dots = dots * _reciprocal(ptr.diff(), x.dtype).index_select(0, owner)
     return dots if links.row_link is None else torch.empty_like(dots).scatter(0, links.row_link, dots)
 
 
-def pair_sum(a: Float[Tensor, "R C"], b: Float[Tensor, "S C"], links: Links, options: PairOptions) -> Float[Tensor, "R C"]:
+def pair_sum(
+    a: Float[Tensor, "R C"], b: Float[Tensor, "S C"], links: Links, options: PairOptions
+) -> Float[Tensor, "R C"]:
     """See `edhnn.kernels.pair_sum`."""
     z = _spread_rows(a, links) + _spread_columns(b, links)
     if options.q_row is not None:
@@ -61,40 +70,9 @@ def pair_sum(a: Float[Tensor, "R C"], b: Float[Tensor, "S C"], links: Links, opt
     return out * scale_of(options.threshold) if options.threshold else out
 
 
-def pair_sum_backward(
-    grad: Float[Tensor, "R C"],
-    a: Float[Tensor, "R C"],
-    b: Float[Tensor, "S C"],
-    links: Links,
-    options: PairOptions,
-    wants_weight: bool,
-) -> list[Tensor]:
-    """Gradients of a, b and the tensor options, empty where there is none; for exported programs without native code."""
-    tensors = [None if tensor is None else tensor.detach().requires_grad_() for tensor in (a, b, *options.tensors)]
-    with torch.enable_grad():
-        told = dict(zip(options.TENSORS, tensors[2:], strict=True))
-        out = pair_sum(tensors[0], tensors[1], links, replace(options, **told))
-    return _gradients(out, grad, tensors if wants_weight else [*tensors[:-1], None])
-
-
 def row_activation(x: Float[Tensor, "R C"], options: RowOptions) -> Float[Tensor, "R C"]:
     """See `edhnn.kernels.row_activation`."""
     return drop(_activate(x, options), options.threshold, options.seed)
-
-
-def row_activation_backward(grad: Float[Tensor, "R C"], x: Float[Tensor, "R C"], options: RowOptions) -> list[Tensor]:
-    """Gradients of x, norm_weight and norm_bias, empty where there is none; for exported programs likewise."""
-    given = x, options.norm_weight, options.norm_bias
-    tensors = [None if tensor is None else tensor.detach().requires_grad_() for tensor in given]
-    with torch.enable_grad():
-        out = row_activation(tensors[0], replace(options, norm_weight=tensors[1], norm_bias=tensors[2]))
-    return _gradients(out, grad, tensors)
-
-
-def _gradients(out: Tensor, grad: Tensor, tensors: list[Tensor | None]) -> list[Tensor]:
-    wanted = [tensor for tensor in tensors if tensor is not None]
-    found = iter(torch.autograd.grad(out, wanted, grad, materialize_grads=True))
-    return [grad.new_empty(0) if tensor is None else next(found) for tensor in tensors]
 
 
 def _rho(links: Links, options: PairOptions) -> Float[Tensor, " I"]:
@@ -139,7 +117,7 @@ class _Product(torch.autograd.Function):
         return _bags(x, links.row_column, links.row_ptr, placed)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:  # type: ignore[override]
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
         return _Product.apply(grad, ctx.links.transposed(), ctx.weight), None, None  # type: ignore[no-untyped-call]
 
 
@@ -152,7 +130,7 @@ class _Spread(torch.autograd.Function):
         return x.index_select(0, owner)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None]:  # type: ignore[override]
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None]:
         return _Collect.apply(grad, *ctx.parts), None, None, None  # type: ignore[no-untyped-call]
 
 
@@ -165,7 +143,7 @@ class _Collect(torch.autograd.Function):
         return _bags(y, place, ptr, None)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None]:  # type: ignore[override]
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None]:
         return _Spread.apply(grad, *ctx.parts), None, None, None  # type: ignore[no-untyped-call]
 
 

@@ -7,21 +7,45 @@ from dataclasses import dataclass, fields
 from typing import Any, final
 
 from edhnn.errors import UsageError, unknown_name
+from edhnn.models.alldeepsets import AllDeepSets, AllDeepSetsConfig
+from edhnn.models.allsettransformer import AllSetTransformer, AllSetTransformerConfig
+from edhnn.models.clique_graphs import CEGAT, CEGCN, CEGATConfig, CEGCNConfig
 from edhnn.models.contract import HypergraphModel
 from edhnn.models.edhnn import EDHNN, EDHNNConfig, Invariant, InvariantConfig
 from edhnn.models.edhnn_ii import EDHNNII, EDHNNIIConfig
+from edhnn.models.hcha import HCHA, HCHAConfig
+from edhnn.models.hgnn import HGNN, HGNNConfig
+from edhnn.models.hnhn import HNHN, HNHNConfig
+from edhnn.models.hypergcn import HyperGCN, HyperGCNConfig
+from edhnn.models.hypernd import HyperND, HyperNDConfig
+from edhnn.models.hypersage import HyperSAGE, HyperSAGEConfig
 from edhnn.models.jump_link import JumpLink, JumpLinkConfig
+from edhnn.models.jump_links import AllDeepSetsJumpLink, AllDeepSetsJumpLinkConfig, HGNNJumpLink, HGNNJumpLinkConfig
+from edhnn.models.legcn import LEGCN, LEGCNConfig
 from edhnn.models.mean_deg import MeanDeg, MeanDegConfig
+from edhnn.models.mlp import MLPModel, MLPModelConfig
+from edhnn.models.unigat import UniGAT, UniGATConfig
+from edhnn.models.unigcnii import UniGCNII, UniGCNIIConfig
+from edhnn.models.unignn import UniGCN, UniGCNConfig, UniGIN, UniGINConfig, UniSAGE, UniSAGEConfig
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class ModelEntry:
-    """A model: its class, the class of its configuration, and a line about it."""
+    """A model: its class, the class of its configuration, and a line about it.
+
+    Attributes:
+        model: The class.
+        config: The class of its configuration.
+        summary: A line about it.
+        singletons: Whether training gives every node a hyperedge of its own first (`add_singletons`), as the code
+            behind the published numbers does for this model.
+    """
 
     model: Callable[..., HypergraphModel]
     config: Callable[..., Any]
     summary: str
+    singletons: bool = True
 
 
 MODELS: Mapping[str, ModelEntry] = {
@@ -30,6 +54,27 @@ MODELS: Mapping[str, ModelEntry] = {
     "invariant": ModelEntry(Invariant, InvariantConfig, "ED-HNN with one message for all members, Appendix D"),
     "mean-deg": ModelEntry(MeanDeg, MeanDegConfig, "means and logarithms of counts, from the released code"),
     "jump-link": ModelEntry(JumpLink, JumpLinkConfig, "averages and a link to the input, from the released code"),
+    "mlp": ModelEntry(MLPModel, MLPModelConfig, "a perceptron on the features alone", singletons=False),
+    "ce-gcn": ModelEntry(CEGCN, CEGCNConfig, "GCN on the clique expansion", singletons=False),
+    "ce-gat": ModelEntry(CEGAT, CEGATConfig, "GAT on the clique expansion", singletons=False),
+    "hgnn": ModelEntry(HGNN, HGNNConfig, "convolution with the symmetric hypergraph Laplacian"),
+    "hcha": ModelEntry(HCHA, HCHAConfig, "convolution by means of means, with or without attention"),
+    "hnhn": ModelEntry(HNHN, HNHNConfig, "nodes and hyperedges as neurons, degree-weighted means"),
+    "hypergcn": ModelEntry(HyperGCN, HyperGCNConfig, "GCN between each hyperedge's extremes", singletons=False),
+    "unigcn": ModelEntry(UniGCN, UniGCNConfig, "GCN carried over by UniGNN", singletons=False),
+    "unigat": ModelEntry(UniGAT, UniGATConfig, "GAT carried over by UniGNN", singletons=False),
+    "unigin": ModelEntry(UniGIN, UniGINConfig, "GIN carried over by UniGNN", singletons=False),
+    "unisage": ModelEntry(UniSAGE, UniSAGEConfig, "GraphSAGE carried over by UniGNN", singletons=False),
+    "unigcnii": ModelEntry(UniGCNII, UniGCNIIConfig, "GCNII carried over by UniGNN"),
+    "hypernd": ModelEntry(HyperND, HyperNDConfig, "nonlinear diffusion of the features, then a perceptron"),
+    "alldeepsets": ModelEntry(AllDeepSets, AllDeepSetsConfig, "DeepSets at hyperedges and at nodes"),
+    "allsettransformer": ModelEntry(AllSetTransformer, AllSetTransformerConfig, "attention at hyperedges and at nodes"),
+    "hypersage": ModelEntry(HyperSAGE, HyperSAGEConfig, "power means of neighbours, by hyperedge", singletons=False),
+    "legcn": ModelEntry(LEGCN, LEGCNConfig, "GCN on the line expansion, never built"),
+    "hgnn-jumplink": ModelEntry(HGNNJumpLink, HGNNJumpLinkConfig, "HGNN with a link to the input, Table 3"),
+    "alldeepsets-jumplink": ModelEntry(
+        AllDeepSetsJumpLink, AllDeepSetsJumpLinkConfig, "AllDeepSets with a link to the input, Table 3"
+    ),
 }
 
 

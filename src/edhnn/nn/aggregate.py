@@ -46,14 +46,18 @@ def node_total(hypergraph: Hypergraph, like: Tensor) -> Float[Tensor, "N 1"]:
 
 def to_edges(x: Float[Tensor, "N D"], hypergraph: Hypergraph, aggregate: Aggregate) -> Float[Tensor, "E D"]:
     r"""$\sum_{v \in e} w_{ev} x_v$, or the mean. Paper: Algorithm 1, step 2."""
-    total = kernels.gather_sum(x, kernels.edge_links(hypergraph), edge_weights(hypergraph, x))
-    return total if aggregate == "sum" else divided(total, edge_total(hypergraph, x))
+    weight, links = edge_weights(hypergraph, x), kernels.edge_links(hypergraph)
+    if aggregate == "sum" or weight is None:
+        return kernels.gather_sum(x, links, weight, mean=aggregate == "mean")
+    return kernels.gather_sum(x, links, _shares(weight, hypergraph.edge_index, edge_total(hypergraph, x)))
 
 
 def to_nodes(x_e: Float[Tensor, "E D"], hypergraph: Hypergraph, aggregate: Aggregate) -> Float[Tensor, "N D"]:
     r"""$\sum_{e \ni v} w_e w_{ev} x_e$, or the mean."""
-    total = kernels.gather_sum(x_e, kernels.node_links(hypergraph), node_weights(hypergraph, x_e))
-    return total if aggregate == "sum" else divided(total, node_total(hypergraph, x_e))
+    weight, links = node_weights(hypergraph, x_e), kernels.node_links(hypergraph)
+    if aggregate == "sum" or weight is None:
+        return kernels.gather_sum(x_e, links, weight, mean=aggregate == "mean")
+    return kernels.gather_sum(x_e, links, _shares(weight, hypergraph.node_index, node_total(hypergraph, x_e)))
 
 
 def incidences_to_edges(
@@ -77,6 +81,11 @@ def incidences_to_nodes(
 def divided(total: Float[Tensor, "R D"], by: Float[Tensor, "R 1"]) -> Float[Tensor, "R D"]:
     """A sum over a sum of weights; where the weights add up to nothing so does the sum, and it stays."""
     return total / torch.where(by > 0, by, 1)
+
+
+def _shares(weight: Tensor, index: Tensor, total: Tensor) -> Tensor:
+    """Each incidence's share of the weights at its end."""
+    return divided(weight[:, None], total.index_select(0, index))[:, 0]
 
 
 def _total(count: Tensor, index: Tensor, weight: Tensor | None, like: Tensor) -> Tensor:

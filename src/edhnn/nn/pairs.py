@@ -96,8 +96,8 @@ def _first_layer(mlp: MLP, row: Tensor, column: Tensor) -> tuple[Tensor, Tensor,
 
 
 def _moments(x: Tensor, width: int) -> tuple[Tensor, Tensor]:
-    variance, mean = torch.var_mean(x, dim=1, correction=0)
-    return variance * (x.shape[1] / width), mean
+    mean = x.mean(dim=1)
+    return (x - mean[:, None]).square().sum(dim=1) / width, mean
 
 
 def _deep(

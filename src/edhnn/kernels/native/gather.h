@@ -36,7 +36,7 @@ struct GatherRows {
             const int count = static_cast<int>(std::min<Index>(kBatch, to - k));
             for (int l = 0; l < count; ++l) {
                 const Index source = side.other[k + l];
-                if (k + l + kBatch < last) prefetch(gather.x + side.other[k + l + kBatch] * channels, channels * sizeof(T));
+                if (k + l + kAhead < last) prefetch(gather.x + side.other[k + l + kAhead] * channels, channels * sizeof(T));
                 rows[l] = gather.x + source * channels;
                 weights[l] = gather.weight != nullptr ? share * gather.weight[side.id(k + l)] : share;
                 if (gather.source_ptr != nullptr)
@@ -80,7 +80,7 @@ struct GatherWeights {
         Index r = std::upper_bound(side.ptr, side.ptr + side.count + 1, begin) - side.ptr - 1;
         for (Index k = begin; k < end; ++k) {
             while (side.ptr[r + 1] <= k) ++r;
-            if (k + kBatch < links) prefetch(gather.x + side.other[k + kBatch] * channels, channels * sizeof(T));
+            if (k + kAhead < links) prefetch(gather.x + side.other[k + kAhead] * channels, channels * sizeof(T));
             const T *x = gather.x + side.other[k] * channels, *y = gather.grad + r * channels;
             auto total = S::zero();
             for (Index c = 0; c < full; c += S::W) add_products<false>(x, y, c, S::W, total);

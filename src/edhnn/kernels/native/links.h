@@ -43,6 +43,13 @@ struct Share {
     bool has_head() const { return head_end > begin; }
 };
 
+// Numbers per row of a table that is scattered into: the channels, two moments, and what fills the last cache line.
+template <typename T>
+constexpr Index table_width(Index channels) {
+    const Index line = 64 / static_cast<Index>(sizeof(T));
+    return (channels + 2 + line - 1) / line * line;
+}
+
 constexpr Index kWorthAGroup = 1 << 16;  // links times channels
 constexpr Index kMostGroups = 256;
 

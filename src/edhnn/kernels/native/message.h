@@ -2,6 +2,7 @@
 // One of the files compiled once per instruction set.
 
 constexpr int kBatch = 8;  // links whose channels are run through together, so that sums stay in registers
+constexpr int kAhead = 8;  // links between asking for a row and using it
 
 template <bool TAIL, typename T>
 EDHNN_INLINE typename Simd<T>::V at(const T* p, int n) {

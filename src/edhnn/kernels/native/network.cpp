@@ -2,6 +2,7 @@
 #include <atomic>
 
 #include "api.h"
+#include "softmax.h"
 #include "targets.h"
 
 namespace edhnn {
@@ -62,5 +63,25 @@ EDHNN_API int edhnn_instruction_set(int wanted) {
         return edhnn::chosen_kernels<T>().rows_backward(*problem);                                        \
     }
 
+#define EDHNN_SOFTMAX(T, SUFFIX)                                                                                  \
+    EDHNN_API int edhnn_segment_softmax_##SUFFIX(const T* x, const edhnn::Index* edge_ptr, edhnn::Index edges,    \
+                                                 edhnn::Index columns, int threads, T* out) {                     \
+        return edhnn::over_groups<edhnn::SegmentTask::kSoftmax, T>(x, nullptr, edge_ptr, edges, columns, threads, \
+                                                                   out, nullptr);                                 \
+    }                                                                                                             \
+    EDHNN_API int edhnn_segment_softmax_backward_##SUFFIX(const T* grad, const edhnn::Index* edge_ptr,            \
+                                                          edhnn::Index edges, edhnn::Index columns, int threads,  \
+                                                          const T* soft, T* out) {                                \
+        return edhnn::over_groups<edhnn::SegmentTask::kSoftmaxGradient, T>(grad, soft, edge_ptr, edges, columns,  \
+                                                                           threads, out, nullptr);                \
+    }                                                                                                             \
+    EDHNN_API int edhnn_segment_argmax_##SUFFIX(const T* x, const edhnn::Index* edge_ptr, edhnn::Index edges,     \
+                                                edhnn::Index columns, int threads, edhnn::Index* out) {           \
+        return edhnn::over_groups<edhnn::SegmentTask::kArgmax, T>(x, nullptr, edge_ptr, edges, columns, threads,  \
+                                                                  nullptr, out);                                  \
+    }
+
 EDHNN_NETWORK(float, f32)
 EDHNN_NETWORK(double, f64)
+EDHNN_SOFTMAX(float, f32)
+EDHNN_SOFTMAX(double, f64)

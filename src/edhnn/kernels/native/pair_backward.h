@@ -82,7 +82,7 @@ struct PairBackward {
     bool by_rows;  // the owner is a row
     Index groups;
     T *own, *own_q, *own_mu;
-    T *heads, *head_moments, *channel_sums, *tables;  // per group; a table holds channels + 2 numbers per other
+    T *heads, *head_moments, *channel_sums, *tables;  // per group
     Saved<T>* saved;
     std::uint32_t* bits;
 
@@ -91,8 +91,8 @@ struct PairBackward {
         const Index channels = all.channels, others = by_rows ? pair.columns : pair.rows;
         const Share share(side, group, groups);
         std::uint32_t* mine = bits + thread * kBatch * blocks_of(channels);
-        T* table = SCATTER ? tables + group * others * (channels + 2) : nullptr;
-        if (SCATTER) std::fill(table, table + others * (channels + 2), T(0));
+        T* table = SCATTER ? tables + group * others * table_width<T>(channels) : nullptr;
+        if (SCATTER) std::fill(table, table + others * table_width<T>(channels), T(0));
         T* sums = channel_sums + group * 3 * channels;
         std::fill(sums, sums + 3 * channels, T(0));
         const ChannelSums<T> vectors{sums, sums + channels, sums + 2 * channels};
@@ -118,9 +118,9 @@ struct PairBackward {
             typename S::V dots[kBatch];
             const int count = static_cast<int>(std::min<Index>(kBatch, to - k));
             for (int l = 0; l < count; ++l) {
-                fetch(side, k + l + kBatch);
+                fetch(side, k + l + kAhead);
                 prepare(side, owner, k + l, links[l], mine + l * words);
-                others[l] = SCATTER ? table + side.other[k + l] * (channels + 2) : nullptr;
+                others[l] = SCATTER ? table + side.other[k + l] * table_width<T>(channels) : nullptr;
                 dots[l] = S::zero();
             }
             for (Index c = 0; c < full; c += S::W)

@@ -1,4 +1,4 @@
-// Which passes backward takes, and how the groups' parts become one. One of the files compiled once per instruction set.
+// Which passes a call takes, and how the groups' parts become one. One of the files compiled once per instruction set.
 
 constexpr Index kCachedBytes = Index{1} << 21;  // a table that is scattered into stays in a core's cache
 constexpr Index kMostTables = 16;
@@ -7,10 +7,17 @@ constexpr Index kMostTables = 16;
 template <typename T>
 Index tables_for(const Pair<T>& pair) {
     const Index links = pair.row_side().num_links(), smaller = std::max<Index>(1, std::min(pair.rows, pair.columns));
-    if (smaller * (pair.channels + 2) * static_cast<Index>(sizeof(T)) > kCachedBytes) return 0;
+    if (smaller * table_width<T>(pair.channels) * static_cast<Index>(sizeof(T)) > kCachedBytes) return 0;
     const Index groups = groups_for(links, pair.channels);
     const Index tables = std::min({kMostTables, links / (4 * smaller), groups});
     return groups == 1 ? 1 : tables >= 2 ? tables : 0;
+}
+
+// Forward scatters only where row by row would fetch the columns from memory again and again.
+template <typename T>
+bool scatters_forward(const Pair<T>& pair) {
+    const Index bytes = pair.columns * pair.channels * static_cast<Index>(sizeof(T));
+    return pair.rows < pair.columns && bytes > 4 * kCachedBytes && tables_for(pair) >= 2;
 }
 
 // What rows that began in an earlier group still have to get.
@@ -34,7 +41,7 @@ struct SumTables {
 
     void operator()(Index part, int) const {
         using S = Simd<T>;
-        const Index width = channels + 2;
+        const Index width = table_width<T>(channels);
         for (Index i = part * stretch; i < std::min(others, (part + 1) * stretch); ++i) {
             const T* row = tables + i * width;
             Index c = 0;
@@ -43,13 +50,50 @@ struct SumTables {
                 for (Index g = 1; g < groups; ++g) total = S::add(total, S::load(row + g * others * width + c));
                 S::store(out + i * channels + c, total);
             }
-            for (; c < width; ++c) {
+            for (; c < channels + 2; ++c) {
                 T total = row[c];
                 for (Index g = 1; g < groups; ++g) total += row[g * others * width + c];
                 if (c < channels) out[i * channels + c] = total;
                 else if (out_q != nullptr) (c == channels ? out_q : out_mu)[i] = total;
             }
         }
+    }
+};
+
+template <typename T>
+void sum_tables(const T* tables, Index groups, Index others, Index channels, Index threads, T* out, T* out_q, T* out_mu) {
+    const Index stretch = 64;
+    in_parallel((others + stretch - 1) / stretch, threads,
+                SumTables<T>{tables, groups, others, channels, stretch, out, out_q, out_mu});
+}
+
+template <typename T>
+struct PairForwardCall {
+    const Pair<T>& pair;
+
+    template <bool RELU, bool NORM, bool DROP>
+    Status run() const {
+        const Index channels = pair.channels, tables = scatters_forward(pair) ? tables_for(pair) : 0;
+        const Index groups = tables > 0 ? tables : groups_for(pair.row_side().num_links(), channels);
+        Workspace space;
+        Shared<T> all;
+        T *heads = nullptr, *table = nullptr;
+        std::uint32_t* bits = nullptr;
+        for (const bool ready : {false, true}) {
+            if (ready && !space.reserve()) return kOutOfMemory;
+            all = share_options<T>(space, pair, pair.bias, ready);
+            heads = space.take<T>(groups * channels);
+            table = space.take<T>(tables * pair.rows * table_width<T>(channels));
+            bits = space.take<std::uint32_t>(DROP ? pair.threads * kBatch * blocks_of(channels) : 0);
+        }
+        if (tables > 0) {
+            in_parallel(groups, pair.threads, PairScatter<T, RELU, NORM, DROP>{pair, all, groups, table, bits});
+            sum_tables<T>(table, groups, pair.rows, channels, pair.threads, pair.out, nullptr, nullptr);
+            return kDone;
+        }
+        in_parallel(groups, pair.threads, PairForward<T, RELU, NORM, DROP>{pair, all, groups, heads, bits});
+        add_heads<T>(pair.row_side(), groups, channels, heads, nullptr, pair.out, nullptr, nullptr);
+        return kDone;
     }
 };
 
@@ -74,7 +118,7 @@ struct PairBackwardCall {
             heads = space.take<T>(groups * channels);
             moments = space.take<T>(groups * 2);
             sums = space.take<T>(groups * 3 * channels);
-            table = space.take<T>(tables * others * (channels + 2));
+            table = space.take<T>(tables * others * table_width<T>(channels));
             saved = space.take<Saved<T>>(tables > 0 ? 0 : links);
             bits = space.take<std::uint32_t>(DROP ? pair.threads * kBatch * blocks_of(channels) : 0);
         }
@@ -85,11 +129,8 @@ struct PairBackwardCall {
             in_parallel(groups, pair.threads,
                         PairBackward<T, RELU, NORM, DROP, true>{pair, all, by_rows, groups, own, own_q, own_mu, heads,
                                                                 moments, sums, table, saved, bits});
-            const Index stretch = 64;
-            in_parallel((others + stretch - 1) / stretch, pair.threads,
-                        SumTables<T>{table, groups, others, channels, stretch, by_rows ? pair.grad_b : pair.grad_a,
-                                     by_rows ? pair.grad_q_column : pair.grad_q_row,
-                                     by_rows ? pair.grad_mu_column : pair.grad_mu_row});
+            sum_tables<T>(table, groups, others, channels, pair.threads, by_rows ? pair.grad_b : pair.grad_a,
+                          by_rows ? pair.grad_q_column : pair.grad_q_row, by_rows ? pair.grad_mu_column : pair.grad_mu_row);
         } else {
             in_parallel(groups, pair.threads,
                         PairBackward<T, RELU, NORM, DROP, false>{pair, all, by_rows, groups, own, own_q, own_mu, heads,
@@ -115,4 +156,9 @@ struct PairBackwardCall {
 template <typename T>
 Status pair_backward(const Pair<T>& pair) {
     return with_options(PairBackwardCall<T>{pair}, pair.relu != 0, pair.norm_weight != nullptr, pair.dropout.threshold > 0);
+}
+
+template <typename T>
+Status pair_forward(const Pair<T>& pair) {
+    return with_options(PairForwardCall<T>{pair}, pair.relu != 0, pair.norm_weight != nullptr, pair.dropout.threshold > 0);
 }

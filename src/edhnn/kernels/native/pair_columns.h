@@ -49,10 +49,10 @@ struct PairColumns {
             Link<T> links[kBatch];
             const int count = static_cast<int>(std::min<Index>(kBatch, to - k));
             for (int l = 0; l < count; ++l) {
-                if (k + l + kBatch < side.num_links()) {
-                    const Index ahead = side.other[k + l + kBatch] * channels;
+                if (k + l + kAhead < side.num_links()) {
+                    const Index ahead = side.other[k + l + kAhead] * channels;
                     prefetch(pair.a + ahead, bytes), prefetch(pair.grad + ahead, bytes);
-                    prefetch(saved + side.id(k + l + kBatch), sizeof(Saved<T>));
+                    prefetch(saved + side.id(k + l + kAhead), sizeof(Saved<T>));
                 }
                 const Index row = side.other[k + l], id = side.id(k + l);
                 const Saved<T>& known = saved[id];

@@ -1,4 +1,14 @@
-// Forward of `pair_sum`, row by row. One of the files compiled once per instruction set.
+// Forward of `pair_sum`, row by row, or column by column with rows scattered into. One of the files compiled once per
+// instruction set.
+
+template <bool RELU, bool NORM, bool TAIL, typename T>
+EDHNN_INLINE typename Simd<T>::V normalised(const Link<T>& link, typename Simd<T>::V bias, typename Simd<T>::V gamma,
+                                            typename Simd<T>::V delta, Index c, int n) {
+    using S = Simd<T>;
+    typename S::V t;
+    const auto u = message<RELU, TAIL>(link, bias, S::set(link.rho), c, n, t);
+    return NORM ? S::fma(gamma, S::mul(S::sub(u, S::set(link.mean)), S::set(link.spread)), delta) : u;
+}
 
 template <bool RELU, bool NORM, bool DROP, bool TAIL, typename T>
 EDHNN_INLINE void add_messages(const Shared<T>& all, const Link<T>* links, int count, const std::uint32_t* bits, Index words,
@@ -8,13 +18,35 @@ EDHNN_INLINE void add_messages(const Shared<T>& all, const Link<T>* links, int c
     const auto gamma = NORM ? at<TAIL>(all.gamma + c, n) : S::zero(), delta = NORM ? at<TAIL>(all.delta + c, n) : S::zero();
     auto total = first ? S::zero() : at<TAIL>(out + c, n);
     for (int l = 0; l < count; ++l) {
-        typename S::V t;
-        auto s = message<RELU, TAIL>(links[l], bias, S::set(links[l].rho), c, n, t);
-        if (NORM) s = S::fma(gamma, S::mul(S::sub(s, S::set(links[l].mean)), S::set(links[l].spread)), delta);
+        auto s = normalised<RELU, NORM, TAIL>(links[l], bias, gamma, delta, c, n);
         if (DROP) s = S::keep(S::bits(bits + l * words, c), s);
         total = S::fma(S::set(links[l].weight), s, total);
     }
     put<TAIL>(out + c, total, n);
+}
+
+template <bool RELU, bool NORM, bool DROP, bool TAIL, typename T>
+EDHNN_INLINE void scatter_messages(const Shared<T>& all, const Link<T>* links, int count, const std::uint32_t* bits,
+                                   Index words, Index c, int n, T* const* rows) {
+    using S = Simd<T>;
+    const auto bias = at<TAIL>(all.bias + c, n);
+    const auto gamma = NORM ? at<TAIL>(all.gamma + c, n) : S::zero(), delta = NORM ? at<TAIL>(all.delta + c, n) : S::zero();
+    for (int l = 0; l < count; ++l) {
+        auto s = normalised<RELU, NORM, TAIL>(links[l], bias, gamma, delta, c, n);
+        if (DROP) s = S::keep(S::bits(bits + l * words, c), s);
+        put<TAIL>(rows[l] + c, S::fma(S::set(links[l].weight), s, at<TAIL>(rows[l] + c, n)), n);
+    }
+}
+
+// One link, ready for its channels to be run through.
+template <bool RELU, bool NORM, bool DROP, typename T>
+EDHNN_INLINE void prepare_message(const Pair<T>& pair, const Shared<T>& all, Index row, Index column, Index id, Link<T>& link,
+                                  std::uint32_t* bits) {
+    link.a = pair.a + row * all.channels, link.b = pair.b + column * all.channels;
+    link.rho = pair.rho(row, column);
+    link.weight = all.scale * (pair.weight != nullptr ? pair.weight[id] : T(1));
+    if (DROP) draw_bits(all.patterns, key_of(all.seed, id), all.threshold, blocks_of(all.channels), bits);
+    if (NORM) measure<RELU, DROP, false>(all, link, nullptr);
 }
 
 template <typename T, bool RELU, bool NORM, bool DROP>
@@ -43,18 +75,54 @@ struct PairForward {
             Link<T> links[kBatch];
             const int count = static_cast<int>(std::min<Index>(kBatch, to - k));
             for (int l = 0; l < count; ++l) {
-                const Index column = side.other[k + l], ahead = k + l + kBatch;
+                const Index column = side.other[k + l], ahead = k + l + kAhead;
                 if (ahead < pair.row_ptr[pair.rows]) prefetch(pair.b + side.other[ahead] * channels, channels * sizeof(T));
-                Link<T>& link = links[l];
-                link.a = pair.a + r * channels, link.b = pair.b + column * channels;
-                link.rho = pair.rho(r, column);
-                link.weight = all.scale * (pair.weight != nullptr ? pair.weight[side.id(k + l)] : T(1));
-                if (DROP) draw_bits(all.patterns, key_of(all.seed, side.id(k + l)), all.threshold, words, mine + l * words);
-                if (NORM) measure<RELU, DROP, false>(all, link, nullptr);
+                prepare_message<RELU, NORM, DROP>(pair, all, r, column, side.id(k + l), links[l], mine + l * words);
             }
             for (Index c = 0; c < full; c += S::W)
                 add_messages<RELU, NORM, DROP, false>(all, links, count, mine, words, k == from, c, S::W, out);
             if (rest > 0) add_messages<RELU, NORM, DROP, true>(all, links, count, mine, words, k == from, full, rest, out);
+        }
+    }
+};
+
+// The same for few rows and many columns: columns are read once, in order, and each group adds to its own table of rows.
+template <typename T, bool RELU, bool NORM, bool DROP>
+struct PairScatter {
+    const Pair<T>& pair;
+    const Shared<T>& all;
+    Index groups;
+    T* tables;
+    std::uint32_t* bits;
+
+    void operator()(Index group, int thread) const {
+        const Side side = pair.column_side();
+        const Share share(side, group, groups);
+        const Index size = pair.rows * table_width<T>(all.channels);
+        std::uint32_t* mine = bits + thread * kBatch * blocks_of(all.channels);
+        T* table = tables + group * size;
+        std::fill(table, table + size, T(0));
+        if (share.has_head()) column(side, share.first - 1, share.begin, share.head_end, mine, table);
+        for (Index s = share.first; s < share.last; ++s)
+            column(side, s, side.ptr[s], std::min(side.ptr[s + 1], share.end), mine, table);
+    }
+
+    void column(const Side& side, Index s, Index from, Index to, std::uint32_t* mine, T* table) const {
+        using S = Simd<T>;
+        const Index channels = all.channels, words = blocks_of(channels), full = channels / S::W * S::W;
+        const int rest = static_cast<int>(channels - full);
+        for (Index k = from; k < to; k += kBatch) {
+            Link<T> links[kBatch];
+            T* rows[kBatch];
+            const int count = static_cast<int>(std::min<Index>(kBatch, to - k));
+            for (int l = 0; l < count; ++l) {
+                const Index row = side.other[k + l];
+                rows[l] = table + row * table_width<T>(channels);
+                prepare_message<RELU, NORM, DROP>(pair, all, row, s, side.id(k + l), links[l], mine + l * words);
+            }
+            for (Index c = 0; c < full; c += S::W)
+                scatter_messages<RELU, NORM, DROP, false>(all, links, count, mine, words, c, S::W, rows);
+            if (rest > 0) scatter_messages<RELU, NORM, DROP, true>(all, links, count, mine, words, full, rest, rows);
         }
     }
 };
@@ -75,34 +143,6 @@ Shared<T> share_options(Workspace& space, const Problem& problem, const T* bias,
             static_cast<std::uint32_t>(problem.dropout.threshold)};
 }
 
-template <typename T>
-struct PairForwardCall {
-    const Pair<T>& pair;
-
-    template <bool RELU, bool NORM, bool DROP>
-    Status run() const {
-        const Index channels = pair.channels, groups = groups_for(pair.row_side().num_links(), channels);
-        Workspace space;
-        Shared<T> all;
-        T* heads = nullptr;
-        std::uint32_t* bits = nullptr;
-        for (const bool ready : {false, true}) {
-            if (ready && !space.reserve()) return kOutOfMemory;
-            all = share_options<T>(space, pair, pair.bias, ready);
-            heads = space.take<T>(groups * channels);
-            bits = space.take<std::uint32_t>(DROP ? pair.threads * kBatch * blocks_of(channels) : 0);
-        }
-        in_parallel(groups, pair.threads, PairForward<T, RELU, NORM, DROP>{pair, all, groups, heads, bits});
-        for (Index group = 1; group < groups; ++group) {
-            const Share share(pair.row_side(), group, groups);
-            if (!share.has_head()) continue;
-            T* out = pair.out + (share.first - 1) * channels;
-            for (Index c = 0; c < channels; ++c) out[c] += heads[group * channels + c];
-        }
-        return kDone;
-    }
-};
-
 // Call.run<RELU, NORM, DROP>() with what the problem asks for.
 template <typename Call>
 Status with_options(const Call& call, bool relu, bool norm, bool drop) {
@@ -114,9 +154,4 @@ Status with_options(const Call& call, bool relu, bool norm, bool drop) {
     if (norm) return call.template run<false, true, false>();
     if (drop) return call.template run<false, false, true>();
     return call.template run<false, false, false>();
-}
-
-template <typename T>
-Status pair_forward(const Pair<T>& pair) {
-    return with_options(PairForwardCall<T>{pair}, pair.relu != 0, pair.norm_weight != nullptr, pair.dropout.threshold > 0);
 }

@@ -5,7 +5,15 @@
 
 #if defined(__x86_64__) || defined(_M_X64)
 #define EDHNN_X86 1
+#if defined(__GNUC__) && !defined(__clang__)  // gcc 12 warns about its own header
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #include <immintrin.h>
+#pragma GCC diagnostic pop
+#else
+#include <immintrin.h>
+#endif
 #endif
 
 #if defined(__clang__)

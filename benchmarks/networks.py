@@ -1,0 +1,242 @@
+"""A training step and an inference of ED-HNN, ours beside the textbook's, and beside the machine's own limit.
+
+    EDHNN_DATA=... python benchmarks/networks.py                       all of it, about 20 minutes
+    EDHNN_DATA=... python benchmarks/networks.py --only senate house   some of it
+
+Workloads are the datasets at the paper's sizes (Table 6; Congress and Walmart with one iteration, Walmart with width
+128) and random hypergraphs of 10^4 to 10^7 incidences with one iteration of width 64. `textbook.py` is a row per
+incidence from PyTorch's own parts; `torch` is ours with EDHNN_KERNELS=torch. Times are the fastest of several, taken
+in turn in one process; peak memory is what a step adds to the process at its highest, each in a process of its own.
+The limit of the machine is the time of the step's matrix products alone, measured with the same shapes, plus the
+bytes that every algorithm must move (each gathered row once per direction and pass) at the measured rate of row
+gathers from a table of that size. Results go to benchmarks/results/networks.json.
+"""
+
+import argparse
+import ctypes
+import gc
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import torch
+from textbook import Textbook
+
+from edhnn import Hypergraph, kernels, load_dataset
+from edhnn.models.edhnn import EDHNN, EDHNNConfig
+from edhnn.transforms import add_singletons
+
+DROPOUT = {"dropout": 0.3, "input_dropout": 0.2}
+TWO = {"phi_layers": 2, "rho_layers": 2, "update_layers": 2, "classifier_layers": 2}
+ONE = {"phi_layers": 0, "rho_layers": 1, "update_layers": 1, "classifier_layers": 1}
+WORKLOADS = {
+    "cora": dict(num_iterations=1, hidden=256, classifier_hidden=256, restart=0.0, **ONE),
+    "senate": dict(num_iterations=8, hidden=512, classifier_hidden=256, **TWO),
+    "house": dict(num_iterations=8, hidden=256, classifier_hidden=128, **TWO),
+    "congress": dict(num_iterations=1, hidden=156, classifier_hidden=128, **TWO),
+    "walmart": dict(num_iterations=1, hidden=128, classifier_hidden=128, **TWO),
+    **{f"1e{k}": dict(num_iterations=1, hidden=64, classifier_hidden=64, **TWO) for k in (4, 5, 6, 7)},
+}
+CLASSES, WIDTH = 10, 64  # of random hypergraphs
+NO_TEXTBOOK = ("1e7",)  # it does not fit
+
+
+def random_hypergraph(incidences: int) -> Hypergraph:
+    """A tenth as many nodes and hyperedges as incidences, ends drawn uniformly."""
+    count, generator = incidences // 10, torch.Generator().manual_seed(0)
+    node = torch.randint(count, (incidences,), generator=generator)
+    edge = torch.randint(count, (incidences,), generator=generator)
+    return Hypergraph(node, edge, count, count)
+
+
+def load(name: str) -> tuple[Hypergraph, torch.Tensor, torch.Tensor, int]:
+    """The hypergraph with singletons, features as stored, labels, number of classes."""
+    if name.startswith("1e"):
+        hypergraph = random_hypergraph(int(float(name)))
+        generator = torch.Generator().manual_seed(1)
+        x = torch.randn(hypergraph.num_nodes, WIDTH, generator=generator)
+        return hypergraph, x, torch.randint(CLASSES, (hypergraph.num_nodes,), generator=generator), CLASSES
+    dataset = load_dataset(name)
+    assert dataset.x is not None
+    assert dataset.y is not None
+    return add_singletons(dataset.hypergraph), dataset.x, dataset.y, int(dataset.y.max()) + 1
+
+
+class Case:
+    """One workload by one implementation: a training step and an inference."""
+
+    def __init__(self, name: str, who: str) -> None:
+        self.who = who
+        self.hypergraph, self.x, y, classes = load(name)
+        config = EDHNNConfig(**WORKLOADS[name], **DROPOUT)
+        ours = EDHNN(config, in_features=self.x.shape[1], num_classes=classes)
+        self.model = Textbook(ours) if who == "textbook" else ours
+        if who == "textbook" and self.x.layout == torch.sparse_csr:
+            self.x = self.x.to_dense()
+        self.x = self.x.float()
+        self.train = torch.arange(0, len(y), 2)
+        self.y = y[self.train]
+        self.optimiser = torch.optim.Adam(self.model.parameters(), lr=1e-3)
+
+    def step(self) -> None:
+        self.chosen()
+        self.model.train()
+        self.optimiser.zero_grad()
+        out = self.model(self.x, self.hypergraph)
+        torch.nn.functional.cross_entropy(out[self.train], self.y).backward()
+        self.optimiser.step()
+
+    def inference(self) -> torch.Tensor:
+        self.chosen()
+        self.model.eval()
+        with torch.inference_mode():
+            return self.model(self.x, self.hypergraph)
+
+    def chosen(self) -> None:
+        os.environ["EDHNN_KERNELS"] = "torch" if self.who == "torch" else "native"
+
+
+def seconds(call: Callable[[], object]) -> float:
+    begun = time.perf_counter()
+    call()
+    return time.perf_counter() - begun
+
+
+def times(name: str, budget: float) -> dict[str, dict[str, float]]:
+    """The fastest step and inference by each, in turn, until the budget is spent."""
+    cases = {
+        who: Case(name, who) for who in ("native", "torch", "textbook") if who != "textbook" or name not in NO_TEXTBOOK
+    }
+    answers = {who: case.inference() for who, case in cases.items()}
+    best = {who: {"step": float("inf"), "inference": float("inf")} for who in cases}
+    for case in cases.values():
+        case.step()
+    begun, rounds = time.perf_counter(), 0
+    while rounds < 3 or (time.perf_counter() - begun < budget and rounds < 200):
+        for who, case in cases.items():
+            for what, call in (("step", case.step), ("inference", case.inference)):
+                best[who][what] = min(best[who][what], seconds(call))
+        rounds += 1
+    if "textbook" in answers:
+        scale = float(answers["textbook"].abs().max())
+        best["native"]["apart"] = float((answers["native"] - answers["textbook"]).abs().max()) / scale
+    return best
+
+
+def peak(name: str, who: str) -> float:
+    """Bytes that a step adds to the process at its highest; in a process of its own."""
+    command = [sys.executable, __file__, "--peak", name, who]
+    return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()[-1])
+
+
+def measure_peak(name: str, who: str) -> None:
+    case = Case(name, who)
+    case.chosen()
+    for _ in range(2 if name not in ("1e7",) else 1):  # what is made once (links, Adam's state) is there afterwards
+        if name != "1e7":
+            case.step()
+    gc.collect()
+    ctypes.CDLL(None).malloc_trim(0)  # what earlier steps gave back is to be asked for again
+    before = status("VmRSS")
+    Path("/proc/self/clear_refs").write_text("5")
+    case.step()
+    print(status("VmHWM") - (before if name != "1e7" else 0))
+
+
+def status(field: str) -> int:
+    line = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith(field))
+    return int(line.split()[1]) * 1024
+
+
+def limit(name: str) -> dict[str, float]:
+    """Seconds of the step's matrix products, and of the rows it must gather, measured."""
+    hypergraph, x, _, classes = load(name)
+    sizes = WORKLOADS[name]
+    width, nodes, edges, pairs = sizes["hidden"], hypergraph.num_nodes, hypergraph.num_edges, hypergraph.num_incidences
+    rows = min(nodes, edges)
+    inside = [(nodes, width, width)] * (sizes["phi_layers"] + sizes["update_layers"] + 1 + (sizes["rho_layers"] - 1))
+    inside += [(rows, width, width)]
+    outside = [(nodes, width, sizes["classifier_hidden"])] * (sizes["classifier_layers"] - 1)
+    outside += [(nodes, sizes["classifier_hidden"], classes)]
+    if x.layout != torch.sparse_csr:
+        outside += [(nodes, x.shape[1], width)]
+    products = sum(product_seconds(*shape) for shape in inside * sizes["num_iterations"] + outside)
+    passes = 2 + 3  # forward: in and out; backward: in, and out at both ends
+    each = gather_seconds(max(nodes, edges), width) * pairs
+    gathers = passes * each * sizes["num_iterations"]
+    return {"products": products, "gathers": gathers, "step": products + gathers}
+
+
+def product_seconds(rows: int, inner: int, columns: int) -> float:
+    """Forward and both gradients of a linear layer."""
+    a, b, g = torch.randn(rows, inner), torch.randn(inner, columns), torch.randn(rows, columns)
+    calls = (lambda: a @ b, lambda: g @ b.t(), lambda: a.t() @ g)
+    return sum(min(seconds(call) for _ in range(5)) for call in calls)
+
+
+def gather_seconds(rows: int, width: int) -> float:
+    """Seconds per row of summing random rows of a table into nothing: reading them, once."""
+    table, count = torch.randn(rows, width), 200_000
+    index = torch.randint(rows, (count,), generator=torch.Generator().manual_seed(0))
+    bag = torch.arange(0, count, 10)
+    call = lambda: torch.nn.functional.embedding_bag(index, table, bag, mode="sum")  # noqa: E731
+    return min(seconds(call) for _ in range(5)) / count
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", nargs="+", choices=WORKLOADS, default=list(WORKLOADS))
+    parser.add_argument("--budget", type=float, default=20.0, help="seconds of timing for each workload")
+    parser.add_argument("--no-memory", action="store_true")
+    parser.add_argument("--peak", nargs=2, help=argparse.SUPPRESS)
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "networks.json")
+    arguments = parser.parse_args()
+    if arguments.peak:
+        measure_peak(*arguments.peak)
+        return
+    record = json.loads(arguments.out.read_text()) if arguments.out.exists() else {"workloads": {}}
+    record["machine"] = {
+        "python": platform.python_version(), "torch": torch.__version__, "system": platform.system(),
+        "cores": os.cpu_count(), "threads": torch.get_num_threads(), "kernels": kernels.active(),
+    }  # fmt: skip
+    print(
+        f"{'workload':10} {'step':>9} {'torch':>7} {'textbook':>9} {'ratio':>6} {'memory':>7} {'infer':>6} {'limit':>6}"
+    )
+    for name in arguments.only:
+        found: dict[str, object] = {"settings": {**WORKLOADS[name], **DROPOUT}, **times(name, arguments.budget)}
+        if not arguments.no_memory:
+            found["peak_bytes"] = {
+                who: peak(name, who) for who in ("native", "textbook") if who == "native" or name not in NO_TEXTBOOK
+            }
+        found["limit"] = limit(name)
+        record["workloads"][name] = found
+        arguments.out.parent.mkdir(parents=True, exist_ok=True)
+        arguments.out.write_text(json.dumps(record, indent=1) + "\n")
+        print(row(name, found), flush=True)
+
+
+def row(name: str, found: dict) -> str:
+    ours, book = found["native"], found.get("textbook")
+    memory = found.get("peak_bytes", {})
+    shares = [
+        f"{ours['step'] * 1e3:7.1f}ms",
+        f"{found['torch']['step'] / ours['step']:6.1f}x",
+        f"{book['step'] * 1e3:7.0f}ms" if book else "        -",
+        f"{book['step'] / ours['step']:5.1f}x" if book else "     -",
+        f"{memory['textbook'] / memory['native']:6.1f}x"
+        if "textbook" in memory
+        else f"{memory.get('native', np.nan) / 2**30:4.1f}GiB",
+        f"{book['inference'] / ours['inference']:5.1f}x" if book else "     -",
+        f"{ours['step'] / found['limit']['step']:5.2f}x",
+    ]
+    return f"{name:10} " + " ".join(shares)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,53 @@
+"""ED-HNN as the textbook has it: Algorithm 1 with a row per incidence, from PyTorch's own parts.
+
+Every message is a row: the perceptron rho runs on all incidences, values travel by `index_select` and come back by
+`index_add`, features are dense, dropout is `torch.nn.Dropout`. Built from one of our models, with its parameters, so
+that the two can be compared number by number in evaluation.
+"""
+
+import torch
+from torch import Tensor, nn
+
+from edhnn import EDHNN, Hypergraph
+from edhnn.nn.mlp import MLP
+
+
+def plain(mlp: nn.Module) -> nn.Module:
+    """Our perceptron as a sequence of PyTorch's modules that share its parameters."""
+    if not isinstance(mlp, MLP):
+        return mlp
+    parts: list[nn.Module] = [] if mlp.input_norm is None else [mlp.input_norm]
+    for linear, norm in zip(mlp.linears[:-1], mlp.norms, strict=True):
+        parts += [linear, nn.ReLU(), norm, nn.Dropout(mlp.dropout.rate)]
+    return nn.Sequential(*parts, mlp.last)
+
+
+class Textbook(nn.Module):
+    """Algorithm 1 with the released update, for one of our models."""
+
+    def __init__(self, model: EDHNN) -> None:
+        super().__init__()
+        operator, config = model.operators[0], model.config
+        self.mean, self.restart, self.iterations = config.aggregate == "mean", config.restart, config.num_iterations
+        self.encoder = nn.Sequential(nn.Dropout(config.input_dropout), model.encoder.linear, nn.ReLU())
+        self.phi, self.rho = plain(operator.phi), plain(operator.rho)
+        self.update, self.classifier = plain(model.updates[0].mlp), plain(model.classifier)
+        self.dropout = nn.Dropout(config.dropout)
+
+    def aggregate(self, rows: Tensor, index: Tensor, count: int) -> Tensor:
+        total = rows.new_zeros(count, rows.shape[1]).index_add(0, index, rows)
+        if not self.mean:
+            return total
+        size = torch.bincount(index, minlength=count).clamp(min=1)
+        return total / size[:, None]
+
+    def forward(self, x: Tensor, hypergraph: Hypergraph) -> Tensor:
+        node, edge = hypergraph.node_index, hypergraph.edge_index
+        x_v = h = self.encoder(x)
+        for _ in range(self.iterations):
+            h = self.dropout(h)
+            m_e = self.aggregate(self.phi(h).index_select(0, node), edge, hypergraph.num_edges)
+            m_ev = self.rho(torch.cat([h.index_select(0, node), m_e.index_select(0, edge)], dim=1))
+            s = self.aggregate(m_ev, node, hypergraph.num_nodes)
+            h = self.update((1 - self.restart) * s + self.restart * x_v).relu()
+        return self.classifier(self.dropout(h))

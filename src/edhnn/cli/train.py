@@ -1,0 +1,115 @@
+"""`edhnn train`: from a name or a file to a run folder."""
+
+from __future__ import annotations
+
+import errno
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from edhnn.cli.options import Json, ReadOptions, with_read_options
+from edhnn.cli.output import console, facts_table, print_json, say
+from edhnn.data.files import size_in_words
+from edhnn.errors import EdhnnError
+from edhnn.training.presets import PresetName
+from edhnn.training.request import Request, request_from_file, request_from_settings
+from edhnn.training.run import train
+from edhnn.training.split_run import StoppedError
+from edhnn.training.summary import RunSummary
+
+_RUNS = Path("runs")
+
+
+@with_read_options
+def train_command(
+    source: Annotated[
+        str, typer.Argument(metavar="[DATASET_OR_FILE]", help="A catalogue name, a file or a folder.")
+    ] = "csbm-4",
+    *,
+    model: Annotated[str | None, typer.Option("--model", help="The model; `edhnn models` lists them [ed-hnn].")] = None,
+    preset: Annotated[
+        PresetName | None,
+        typer.Option("--preset", help="Sizes: as printed, as released, or by rule [paper where it has the dataset]."),
+    ] = None,
+    config: Annotated[Path | None, typer.Option("--config", help="A TOML file with model, options and train.")] = None,
+    splits: Annotated[int | None, typer.Option("--splits", min=1, help="Number of splits [10].")] = None,
+    epochs: Annotated[int | None, typer.Option("--epochs", min=1, help="Epochs [500].")] = None,
+    seed: Annotated[int | None, typer.Option("--seed", min=0, help="Of weights and dropout masks [0].")] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Set an option of the model or of training; repeat it."),
+    ] = None,
+    jobs: Annotated[int | None, typer.Option("--jobs", min=1, help="Splits at a time; chosen if not given.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="The run folder [runs/DATASET-MODEL].")] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the run in the folder, if there is one.")
+    ] = False,
+    as_json: Json = False,
+    options: ReadOptions,
+) -> None:
+    """Train a model: ten splits, 500 epochs, first best validation epoch; leaves a run folder with a report."""
+    asked = request_from_file(config) if config is not None else Request()
+    given = Request(
+        model=model, preset=preset, splits=splits, seed=seed, train={} if epochs is None else {"epochs": epochs}
+    )
+    asked = given.over(asked)
+    dataset = options.read(source)
+    named = request_from_settings(settings or [], asked.model or "ed-hnn")
+    plan = named.over(asked).plan(dataset)
+    folder = out or _default_folder(f"{dataset.name}-{plan.model}", resume=resume)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    if not as_json:
+        say(f"{plan.model} on {dataset.name}, {plan.num_splits} splits, {plan.train.epochs} epochs; {plan.origin}")
+    try:
+        summary = train(dataset, plan, out=folder, resume=resume, jobs=jobs)
+    except StoppedError as stopped:
+        say(f"{stopped} Go on with: {_resume_command(folder)}")
+        raise typer.Exit(StoppedError.exit_code) from stopped
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        raise EdhnnError(
+            f"There must be room for the run. The disk of '{folder}' is full; what was saved before is intact. Make "
+            f"room and go on with: {_resume_command(folder)}"
+        ) from error
+    if as_json:
+        print_json(summary.to_json())
+    else:
+        _print(summary)
+
+
+def _default_folder(name: str, *, resume: bool) -> Path:
+    """The first free name in ``runs/``; to resume, the last one taken."""
+    name = name.replace("/", "-")
+    taken = _RUNS / name
+    number = 1
+    while (free := _RUNS / (name if number == 1 else f"{name}-{number}")).exists():
+        taken, number = free, number + 1
+    return taken if resume else free
+
+
+def _resume_command(folder: Path) -> str:
+    words = [word for word in sys.argv[1:] if word != "--resume"]
+    words += [] if any(word == "--out" or word.startswith("--out=") for word in words) else ["--out", str(folder)]
+    return shlex.join(["edhnn", *words, "--resume"])
+
+
+def _print(summary: RunSummary) -> None:
+    unit = "" if summary.task == "regression" else " %"
+    memory = "-" if summary.peak_memory is None else size_in_words(summary.peak_memory)
+    metric = summary.metric.replace("_", " ")
+    each = " ".join(f"{value:.1f}" if unit else f"{value:.3g}" for value in summary.test)
+    rows = [
+        (f"test {metric}", f"{summary.test_mean:.2f} ± {summary.test_std:.2f}{unit}"),
+        ("of each split", each),
+        ("selected epochs", " ".join(map(str, summary.best_epoch))),
+        ("parameters", f"{summary.num_parameters:,}"),
+        ("time", f"{summary.seconds:.1f} s, {summary.jobs} at a time"),
+        ("peak memory", memory),
+        ("run", summary.run),
+    ]
+    console().print(facts_table(f"{summary.model} on {summary.dataset}", rows))
+    say(f"report: {Path(summary.run) / 'report.html'}")

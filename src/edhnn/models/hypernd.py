@@ -1,0 +1,166 @@
+r"""HyperND: features diffused by a nonlinear mean until they settle, then a perceptron. The diffusion learns nothing.
+
+With $\mu(Z)_e$ the power mean of $d_u^{-1/2} Z_u$ over the members of $e$, column by column,
+
+$$ \mathcal{L}(Z)_v = d_v^{-1/2} \sum_{e \ni v} w_e \mu(Z)_e, \qquad
+   \varphi(Z) = 2 \Big(\sum_e w_e \lVert \mu(Z)_e \rVert^2\Big)^{1/2}, \qquad
+   Z \leftarrow \frac{G}{\varphi(G)}, \quad G = (1 - \alpha) \mathcal{L}(Z) + \alpha U, $$
+
+from $Z = U = X / \varphi(X)$, until the relative change is small.
+"""
+
+from __future__ import annotations
+
+from dataclasses import astuple, dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from edhnn.errors import DataError, UsageError
+from edhnn.hypergraph import Hypergraph
+from edhnn.models.contract import HypergraphLike, HypergraphModel, as_hypergraph
+from edhnn.models.option_checks import check_choices, check_counts, check_fraction
+from edhnn.nn.aggregate import Aggregate, divided, edge_total, node_total, to_edges, to_nodes
+from edhnn.nn.mlp import MLP, NormName
+from edhnn.nn.projection import dense_features
+from edhnn.nn.remembered import per_features
+from edhnn.nn.smoothing import power
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HyperNDConfig:
+    r"""HyperND's choices; the defaults are ED-HNN's code, with its sums made sums.
+
+    Attributes:
+        mean_power: $p$ of the power mean; other than 1 it needs features that are not negative.
+        restart: $\alpha$; the authors' $a$ is $1 - \alpha$.
+        factor: What multiplies $\mathcal{L}$: 1; 2 in the authors' code.
+        aggregate: ``sum`` as above; ``mean``, ED-HNN's code: both sums divided once more, by $|e|$ and by $d_v$.
+        tolerance: The relative change at which the diffusion has settled.
+        max_steps: Steps at most.
+        scale_rows: Divide each row of the result by its largest entry, as the authors do.
+        classifier_layers: Layers of the perceptron.
+        classifier_hidden: Its width.
+        norm: Its norm: ``layer``, ``batch`` or ``none``.
+        dropout: Rate after its hidden layers.
+    """
+
+    mean_power: float = 1.0
+    restart: float = 0.5
+    factor: float = 1.0
+    aggregate: Aggregate = "sum"
+    tolerance: float = 1e-4
+    max_steps: int = 100
+    scale_rows: bool = False
+    classifier_layers: int = 2
+    classifier_hidden: int = 64
+    norm: NormName = "layer"
+    dropout: float = 0.5
+
+    def __post_init__(self) -> None:
+        check_counts(self, "max_steps", "classifier_layers", "classifier_hidden")
+        check_choices(self, aggregate=Aggregate)
+        check_fraction(self, "restart")
+        for name in ("mean_power", "factor", "tolerance"):
+            if getattr(self, name) <= 0:
+                raise UsageError(f"The '{name}' of HyperND must be positive. Got {getattr(self, name)}.")
+
+
+class HyperND(HypergraphModel):
+    """HyperND. Paper: Table 2 (HyperND). Source: Prokopchik, Benson and Tudisco, ICML 2022, as ED-HNN's code runs it.
+
+    Differs: from the authors, whose code appends training labels to the features in one script, has another
+    normaliser and fits a logistic regression.
+
+    Args:
+        config: Its choices; the defaults if not given.
+        in_features: Columns of the features.
+        num_classes: Columns of the output.
+        seed: Of the initial weights and the dropout masks.
+    """
+
+    config: HyperNDConfig
+
+    def __init__(
+        self, config: HyperNDConfig | None = None, *, in_features: int, num_classes: int, seed: int = 0
+    ) -> None:
+        config = config or HyperNDConfig()
+        super().__init__(config, in_features=in_features, num_classes=num_classes, seed=seed)
+        self.classifier = MLP(
+            in_features,
+            config.classifier_hidden,
+            num_classes,
+            config.classifier_layers,
+            norm=config.norm,
+            input_norm=False,
+            dropout=config.dropout,
+            seeds=self.seeds,
+            generator=self.generator,
+        )
+        del self.generator
+
+    def forward(self, x: Tensor, hypergraph: HypergraphLike) -> Float[Tensor, "N C"]:
+        """Outputs for every node; the diffusion runs once per hypergraph and features."""
+        joined, weight = as_hypergraph(hypergraph, x), self.classifier.first.weight
+        if x.dim() != 2 or x.shape[1] != self.in_features:
+            raise DataError(f"Features must have shape [N, {self.in_features}]. Got {list(x.shape)}.")
+
+        def make(features: Tensor) -> Tensor:
+            return diffused(dense_features(features, weight.detach()), joined, self.config)
+
+        out: Tensor = self.classifier(per_features(joined, x, "HyperND", (weight.dtype, astuple(self.config)), make))
+        return out
+
+
+def diffused(x: Float[Tensor, "N F"], hypergraph: Hypergraph, config: HyperNDConfig) -> Float[Tensor, "N F"]:
+    """The features after the diffusion.
+
+    Args:
+        x: Features.
+        hypergraph: The hypergraph.
+        config: How to diffuse.
+
+    Returns:
+        A row per node.
+
+    Raises:
+        DataError: if features are negative and the mean is not linear.
+    """
+    if config.mean_power != 1 and bool((x < 0).any()):
+        raise DataError(
+            f"A power mean with power {config.mean_power} must have features of 0 or more. Got {float(x.min())}.",
+            remedy="Use mean_power 1, or other features.",
+        )
+    z = u = _normalised(x, hypergraph, config)
+    for _ in range(config.max_steps):
+        before, g = z, config.factor * (1 - config.restart) * _spread(z, hypergraph, config) + config.restart * u
+        z = _normalised(g, hypergraph, config)
+        if float((z - before).norm()) <= config.tolerance * float(z.norm()):
+            break
+    if config.scale_rows:
+        highest = z.amax(dim=1, keepdim=True)
+        z = z / torch.where(highest > 0, highest, 1)
+    return z
+
+
+def _edge_means(z: Tensor, hypergraph: Hypergraph, config: HyperNDConfig) -> Tensor:
+    p = config.mean_power
+    scaled = power(node_total(hypergraph, z), -0.5) * z
+    means = to_edges(scaled if p == 1 else scaled**p, hypergraph, "mean")
+    if config.aggregate == "mean":
+        means = divided(means, edge_total(hypergraph, z))
+    return means if p == 1 else means ** (1 / p)
+
+
+def _spread(z: Tensor, hypergraph: Hypergraph, config: HyperNDConfig) -> Tensor:
+    means = _edge_means(z, hypergraph, config)
+    return power(node_total(hypergraph, z), -0.5) * to_nodes(means, hypergraph, config.aggregate)
+
+
+def _normalised(z: Tensor, hypergraph: Hypergraph, config: HyperNDConfig) -> Tensor:
+    squares = (_edge_means(z, hypergraph, config) ** 2).sum(dim=1)
+    if hypergraph.edge_weight is not None:
+        squares = squares * hypergraph.edge_weight.to(z)
+    length = 2 * squares.sum().sqrt()
+    return z / torch.where(length > 0, length, 1)

@@ -1,0 +1,64 @@
+"""A dataset as one safetensors file, for worker processes: all that training needs of it, and no ids."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import torch
+
+from edhnn.data.dataset import NodeDataset
+from edhnn.hypergraph import Hypergraph
+from edhnn.training.state import read_tensors, write_tensors
+
+_HYPERGRAPH = ("node_index", "edge_index", "edge_weight", "incidence_weight")
+
+
+def write_training_data(dataset: NodeDataset, path: Path) -> None:
+    """Write hypergraph, features and labels."""
+    hypergraph, x, y = dataset.hypergraph, dataset.x, dataset.y
+    assert x is not None and y is not None
+    tensors = {name: getattr(hypergraph, name) for name in _HYPERGRAPH}
+    if x.layout == torch.sparse_csr:
+        tensors |= {"x_rows": x.crow_indices(), "x_columns": x.col_indices(), "x_values": x.values()}
+    else:
+        tensors["x"] = x
+    tensors["y"] = y
+    facts = {
+        "name": dataset.name,
+        "num_nodes": hypergraph.num_nodes,
+        "num_edges": hypergraph.num_edges,
+        "num_features": dataset.num_features,
+        "task": dataset.task,
+        "class_names": dataset.class_names,
+        "feature_names": dataset.feature_names,
+    }
+    kept = {name: tensor.contiguous() for name, tensor in tensors.items() if tensor is not None}
+    write_tensors(kept, path, {"dataset": json.dumps(facts)})
+
+
+def read_training_data(path: Path) -> NodeDataset:
+    """Read what `write_training_data` wrote."""
+    tensors, metadata = read_tensors(path, "Start the run again with --resume.")
+    facts = json.loads(metadata["dataset"])
+    hypergraph = Hypergraph(
+        tensors["node_index"],
+        tensors["edge_index"],
+        facts["num_nodes"],
+        facts["num_edges"],
+        tensors.get("edge_weight"),
+        tensors.get("incidence_weight"),
+    )
+    x = tensors.get("x")
+    if x is None:
+        parts = (tensors["x_rows"], tensors["x_columns"], tensors["x_values"])
+        x = torch.sparse_csr_tensor(*parts, size=(facts["num_nodes"], facts["num_features"]), check_invariants=False)
+    return NodeDataset(
+        name=facts["name"],
+        hypergraph=hypergraph,
+        x=x,
+        y=tensors["y"],
+        task=facts["task"],
+        class_names=None if facts["class_names"] is None else tuple(facts["class_names"]),
+        feature_names=None if facts["feature_names"] is None else tuple(facts["feature_names"]),
+    )

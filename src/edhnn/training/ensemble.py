@@ -1,0 +1,114 @@
+"""The models of a run together: what the run predicts.
+
+A run of k splits leaves k models. Its prediction is the mean of their probabilities (or values): picking the split of
+the highest validation score would pick the luckiest validation part, and one model alone knows half of the labels.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import final
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from edhnn.data.dataset import NodeDataset
+from edhnn.errors import DataError, UsageError
+from edhnn.training.pretrained import Pretrained, from_pretrained
+from edhnn.training.run_folder import RunFolder
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Ensemble:
+    """Models that answer together; one is enough."""
+
+    members: tuple[Pretrained, ...]
+
+    @property
+    def first(self) -> Pretrained:
+        """The first member; all agree on task, classes and features."""
+        return self.members[0]
+
+    def answers(self, dataset: NodeDataset) -> Float[Tensor, "N C"]:
+        """The mean of the members' probabilities or values."""
+        return mean_of([member.answers(dataset) for member in self.members])
+
+    def fitted(self, dataset: NodeDataset) -> NodeDataset:
+        """The dataset with features and classes as the models know them.
+
+        Raises:
+            DataError: if features or classes do not fit.
+        """
+        return with_classes(self.first.fitted(dataset), self.first)
+
+
+def mean_of(answers: list[Tensor]) -> Float[Tensor, "N C"]:
+    """The mean, in 64 bits so that the order of the members does not matter to the last bit."""
+    return torch.stack([answer.double() for answer in answers]).mean(dim=0)
+
+
+def load_models(path: Path, split: int | None = None) -> Ensemble:
+    """The models of a finished run, one of them, or a pretrained folder.
+
+    Args:
+        path: A run folder or a pretrained folder.
+        split: One split's model; all if not given.
+
+    Returns:
+        The models.
+
+    Raises:
+        UsageError: if it is neither, the run is not finished, or there is no such split.
+    """
+    if (path / "model.safetensors").is_file():
+        if split is not None:
+            raise UsageError(f"'{path}' is a single model: --split does not apply.")
+        return Ensemble((from_pretrained(path),))
+    folder = RunFolder(path)
+    plan, _ = folder.plan()
+    if split is not None and not 0 <= split < plan.num_splits:
+        raise UsageError(f"The split must lie in 0..{plan.num_splits - 1}. Got {split}.")
+    wanted = range(plan.num_splits) if split is None else [split]
+    open_ones = [number for number in wanted if not folder.split(number).finished]
+    if open_ones:
+        raise UsageError(
+            f"The run in '{path}' must be finished. Split {open_ones[0]} is not. Finish it with "
+            f"`edhnn train ... --out {path} --resume`."
+        )
+    return Ensemble(tuple(from_pretrained(folder.split(number).model) for number in wanted))
+
+
+def with_classes(dataset: NodeDataset, model: Pretrained) -> NodeDataset:
+    """The dataset with its classes numbered as the model numbers them.
+
+    Raises:
+        DataError: if the tasks differ, or the dataset has a class the model does not know.
+    """
+    if dataset.y is None:
+        return dataset
+    if dataset.task != model.objective.task:
+        raise DataError(
+            f"The model was trained for {model.objective.task}. The labels of '{dataset.name}' are for {dataset.task}.",
+            remedy="Say what they are with --task, or name another label with --label.",
+        )
+    ours, theirs = model.class_names, dataset.class_names
+    if dataset.task != "classification" or ours is None or theirs is None or ours == theirs:
+        if (dataset.num_classes or 0) > model.model.num_classes:
+            raise DataError(
+                f"The model knows {model.model.num_classes} classes. '{dataset.name}' has {dataset.num_classes}."
+            )
+        return dataset
+    used = [theirs[number] for number in torch.unique(dataset.y[dataset.y >= 0]).tolist()]
+    unknown = [str(name) for name in used if name not in ours]
+    if unknown:
+        raise DataError(
+            f"The classes must be among those the model was trained on: {', '.join(map(str, ours))}. Got "
+            f"'{unknown[0]}' in '{dataset.name}'.",
+            remedy="Train again with it, or leave those nodes unlabelled.",
+        )
+    number = {name: place for place, name in enumerate(ours)}
+    mapped = torch.tensor([*(number.get(name, -1) for name in theirs), -1])  # the last entry is for unlabelled
+    return replace(dataset, y=mapped[dataset.y], class_names=ours)

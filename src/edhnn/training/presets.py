@@ -1,0 +1,135 @@
+"""Sizes of a model for a dataset: as the paper prints them, as the released commands have them, or by rule.
+
+``paper`` and ``official`` are kept in ``presets.toml`` with the origin of every number. ``auto`` is for everything
+else: it asks the doctor's forecast, at fixed rates so that the answer is the same on every machine.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass, field, fields
+from functools import cache
+from importlib import resources
+from typing import Any, Final, Literal, final, get_args
+
+import torch
+
+from edhnn.data.dataset import NodeDataset
+from edhnn.data.doctor.forecast import forecast
+from edhnn.data.doctor.machine import Rates
+from edhnn.data.doctor.training_cost import ModelSize
+from edhnn.errors import UsageError, unknown_name
+from edhnn.models.registry import MODELS
+
+PresetName = Literal["paper", "official", "auto"]
+
+REFERENCE_RATES: Final = Rates(flops_per_second=6e10, bytes_per_second=6e9, masks_per_second=5e7, seconds_per_call=6e-6)
+"""Two cores of a common server, rounded; fixed, because a size may not depend on a busy moment."""
+
+_WIDTHS = (256, 128, 64, 32)
+_STEP_SECONDS = 1.0  # of the textbook network; ours needs a fraction of it
+_STEP_BYTES = 4 * 2**30
+_NODES_PER_CHANNEL = 8
+_ODD_SCALE = 30.0
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preset:
+    """A model with sizes.
+
+    Attributes:
+        model: Name in the registry.
+        options: Its options.
+        train: Fields of the training configuration.
+        origin: Where the numbers come from.
+    """
+
+    model: str
+    options: dict[str, Any] = field(default_factory=dict)
+    train: dict[str, Any] = field(default_factory=dict)
+    origin: str = "the model's defaults"
+
+
+@cache
+def recorded_presets() -> dict[str, dict[str, dict[str, Any]]]:
+    """What ``presets.toml`` holds: preset, model, dataset."""
+    text = resources.files("edhnn.training").joinpath("presets.toml").read_text("utf-8")
+    return tomllib.loads(text)
+
+
+def find_preset(dataset: NodeDataset, model: str = "ed-hnn", name: PresetName | None = None) -> Preset:
+    """The sizes of a model for a dataset.
+
+    Args:
+        dataset: The dataset; ``paper`` and ``official`` go by its catalogue name.
+        model: The model.
+        name: The preset; if not given ``paper`` where it has the dataset, else ``auto``.
+
+    Returns:
+        The preset.
+
+    Raises:
+        UsageError: if a preset is asked for that has no entry for this model and dataset; the message lists those that
+            do.
+    """
+    if model not in MODELS:
+        raise unknown_name("model", model, MODELS)
+    if name is not None and name not in get_args(PresetName):
+        raise unknown_name("preset", name, get_args(PresetName))
+    if name is None:
+        name = "paper" if dataset.name in _datasets("paper", model) else "auto"
+    if name == "auto":
+        return auto_preset(dataset, model)
+    known = _datasets(name, model)
+    if dataset.name not in known:
+        listed = ", ".join(known) if known else "none"
+        raise UsageError(
+            f"The preset '{name}' must have sizes of '{model}' for '{dataset.name}'. It has them for: {listed}. "
+            "Use --preset auto."
+        )
+    table = recorded_presets()[name][model]
+    values = {**table["common"], **table[dataset.name]}
+    train, origin, chosen = values.pop("train", {}), values.pop("origin"), values.pop("model", model)
+    return Preset(model=chosen, options=values, train=train, origin=f"preset {name}: {origin}")
+
+
+def _datasets(name: str, model: str) -> list[str]:
+    return [key for key in recorded_presets().get(name, {}).get(model, {}) if key != "common"]
+
+
+def auto_preset(dataset: NodeDataset, model: str) -> Preset:
+    """Sizes by rule.
+
+    Width: the largest of 256, 128, 64 and 32 with which a step of the textbook network is forecast to take at most a
+    second at the reference rates and 4 GiB, and which gives at least eight nodes per channel. Features: scaled where
+    a column's spread is far from 1.
+    """
+    options: dict[str, Any] = {}
+    known = {option.name for option in fields(MODELS[model].config)}  # type: ignore[arg-type]
+    if "hidden" in known:
+        options["hidden"] = _width(dataset)
+    if "classifier_hidden" in known:
+        options["classifier_hidden"] = options["hidden"]
+    train = {"feature_scaling": "standard"} if _oddly_scaled(dataset) else {}
+    return Preset(model=model, options=options, train=train, origin="preset auto: by the size of the data")
+
+
+def _width(dataset: NodeDataset) -> int:
+    for width in _WIDTHS[:-1]:
+        cost = forecast(dataset, ModelSize(hidden=width), rates=REFERENCE_RATES)
+        roomy = dataset.hypergraph.num_nodes >= _NODES_PER_CHANNEL * width
+        if roomy and cost.seconds_per_step <= _STEP_SECONDS and cost.peak_bytes <= _STEP_BYTES:
+            return width
+    return _WIDTHS[-1]
+
+
+def _oddly_scaled(dataset: NodeDataset) -> bool:
+    x = dataset.x
+    if x is None or x.layout != torch.strided or len(x) < 2:
+        return False
+    deviation = x.double().std(dim=0)
+    spread = deviation[deviation > 0]
+    return bool(((spread > _ODD_SCALE) | (spread < 1 / _ODD_SCALE)).any()) or bool(
+        (x.double().mean(dim=0).abs() > _ODD_SCALE).any()
+    )

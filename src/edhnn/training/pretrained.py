@@ -1,0 +1,187 @@
+"""A trained model with all it needs to answer for a dataset, as a folder: ``model.safetensors`` and ``config.json``.
+
+The layout is that of model hubs: the folder can be uploaded and downloaded as it is. Nothing in it is executed when it
+is read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Final, final
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from edhnn.data.dataset import NodeDataset, features_to_scipy, sparse_features
+from edhnn.data.files import atomic_folder
+from edhnn.errors import DataError, UsageError
+from edhnn.models.contract import HypergraphModel
+from edhnn.models.registry import make_model
+from edhnn.training.checks import check_features
+from edhnn.training.config import TrainConfig
+from edhnn.training.environment import package_version
+from edhnn.training.inputs import Scaling, make_inputs
+from edhnn.training.json_file import read_json, write_json
+from edhnn.training.state import read_tensors, write_tensors
+from edhnn.training.tasks import Objective
+from edhnn.typing import JsonObject, NodeOrEdgeId
+
+FORMAT: Final = 1
+_WEIGHTS, _CONFIG = "model.safetensors", "config.json"
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Pretrained:
+    """A trained model and what was recorded about its data.
+
+    Attributes:
+        name: The model's name in the registry.
+        model: The model, in evaluation mode.
+        objective: The task; turns outputs into probabilities or values.
+        config: How it was trained; its transforms and scaling are applied to what it is shown.
+        class_names: The classes as their owner wrote them.
+        feature_names: The feature columns, in their order.
+        scaling: How features are scaled.
+    """
+
+    name: str
+    model: HypergraphModel
+    objective: Objective
+    config: TrainConfig
+    class_names: tuple[NodeOrEdgeId, ...] | None = None
+    feature_names: tuple[str, ...] | None = None
+    scaling: Scaling | None = None
+
+    def answers(self, dataset: NodeDataset) -> Float[Tensor, "N C"]:
+        """Probabilities or values for every node of a dataset: the one it was trained on, a grown one, or another.
+
+        Raises:
+            DataError: if the dataset's features are not those of the model.
+        """
+        fitting = self.fitted(dataset)
+        inputs = make_inputs(fitting, self.config, self.scaling)
+        with torch.no_grad():
+            return self.objective.answers(self.model(inputs.x, inputs.hypergraph))
+
+    def fitted(self, dataset: NodeDataset) -> NodeDataset:
+        """The dataset with the model's feature columns, in the model's order, where both sides name their columns.
+
+        Raises:
+            DataError: if columns are missing, or their number differs, or a value is not finite.
+        """
+        check_features(dataset)
+        assert dataset.x is not None
+        ours, theirs = self.feature_names, dataset.feature_names
+        if ours is not None and theirs is not None and ours != theirs:
+            missing = [name for name in ours if name not in theirs]
+            if missing:
+                shown = ", ".join(f"'{name}'" for name in missing[:5]) + (", ..." if len(missing) > 5 else "")
+                raise DataError(
+                    f"The model needs the {len(ours)} feature columns of its training. '{dataset.name}' lacks {shown}.",
+                    remedy="Add the columns under the same names.",
+                )
+            place = {name: number for number, name in enumerate(theirs)}
+            dataset = replace(dataset, x=_columns(dataset.x, [place[name] for name in ours]), feature_names=ours)
+        elif dataset.num_features != self.model.in_features:
+            raise DataError(
+                f"The model was trained on {self.model.in_features} feature columns. '{dataset.name}' has "
+                f"{dataset.num_features}.",
+                remedy="Give the same columns in the same order, or name them in both files.",
+            )
+        return dataset
+
+    def save_pretrained(self, folder: Path | str, *, overwrite: bool = False) -> Path:
+        """Write the folder, whole or not at all.
+
+        Args:
+            folder: Where to.
+            overwrite: Replace what is there.
+
+        Returns:
+            The folder.
+        """
+        target = Path(folder)
+        with atomic_folder(target, overwrite=overwrite) as temporary:
+            tensors = {name: tensor.contiguous() for name, tensor in self.model.state_dict().items()}
+            write_tensors(tensors, temporary / _WEIGHTS, {"format": "pt"})
+            write_json(self._to_json(), temporary / _CONFIG)
+        return target
+
+    def _to_json(self) -> JsonObject:
+        return {
+            "format": FORMAT,
+            "edhnn_version": package_version(),
+            "model_type": self.name,
+            "model_config": asdict(self.model.config),
+            "in_features": self.model.in_features,
+            "num_classes": self.model.num_classes,
+            "class_names": self.class_names,
+            "feature_names": self.feature_names,
+            "objective": asdict(self.objective),
+            "train_config": asdict(self.config),
+            "feature_scaling": None if self.scaling is None else asdict(self.scaling),
+        }
+
+
+def from_pretrained(folder: Path | str) -> Pretrained:
+    """Read what `Pretrained.save_pretrained` wrote.
+
+    Args:
+        folder: A folder with ``model.safetensors`` and ``config.json``.
+
+    Returns:
+        The model, ready to answer.
+
+    Raises:
+        UsageError: if there is no such folder.
+        DataError: if it is damaged, or of a format this version does not know.
+    """
+    folder = Path(folder)
+    if not (folder / _CONFIG).is_file():
+        raise UsageError(f"'{folder}' must be a model folder, with {_CONFIG} and {_WEIGHTS}. It is not.")
+    facts = read_json(folder / _CONFIG)
+    if facts.get("format") != FORMAT:
+        raise DataError(
+            f"The model's format must be {FORMAT}. Got {facts.get('format')!r}, written by edhnn "
+            f"{facts.get('edhnn_version', 'of unknown version')}.",
+            path=folder / _CONFIG,
+            remedy="Use that version of edhnn.",
+        )
+    try:
+        return _from_facts(facts, folder)
+    except (KeyError, TypeError, RuntimeError) as error:
+        raise DataError(f"The model and its configuration must fit. They do not: {error}.", path=folder) from error
+
+
+def _from_facts(facts: JsonObject, folder: Path) -> Pretrained:
+    model = make_model(
+        facts["model_type"],
+        in_features=facts["in_features"],
+        num_classes=facts["num_classes"],
+        **facts["model_config"],
+    )
+    tensors, _ = read_tensors(folder / _WEIGHTS, "Copy the model folder again.")
+    model.load_state_dict(tensors)
+    scaling = facts["feature_scaling"]
+    return Pretrained(
+        name=facts["model_type"],
+        model=model.eval(),
+        objective=Objective(**_with_tuples(facts["objective"])),
+        config=TrainConfig(**facts["train_config"]),
+        class_names=None if facts["class_names"] is None else tuple(facts["class_names"]),
+        feature_names=None if facts["feature_names"] is None else tuple(facts["feature_names"]),
+        scaling=None if scaling is None else Scaling(**_with_tuples(scaling)),
+    )
+
+
+def _with_tuples(facts: dict[str, Any]) -> dict[str, Any]:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in facts.items()}
+
+
+def _columns(x: Tensor, places: list[int]) -> Tensor:
+    if x.layout == torch.sparse_csr:
+        return sparse_features(features_to_scipy(x)[:, places], x.dtype)
+    return x[:, places].contiguous()

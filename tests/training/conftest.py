@@ -1,0 +1,34 @@
+"""Tiny data for training tests, and one thread: small work is quicker so, and its bits do not depend on the machine."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from edhnn import contextual_sbm, random_splits
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="session")
+def tiny():
+    dataset = contextual_sbm(1, nodes_per_class=20, num_hyperedges=16, edge_size=5)
+    return replace(dataset, name="tiny", x=dataset.x[:, :6].contiguous(), class_names=("blue", "red"))
+
+
+@pytest.fixture(scope="session")
+def split(tiny):
+    return random_splits(tiny.hypergraph.num_nodes, 1)[0]
+
+
+@pytest.fixture
+def plan():
+    from edhnn import Plan, TrainConfig
+
+    return Plan(options={"hidden": 8, "classifier_hidden": 8}, train=TrainConfig(epochs=6), num_splits=2)

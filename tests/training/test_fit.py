@@ -1,0 +1,260 @@
+"""One training: what it selects, that it is the same every time, and that it goes on as if it had never stopped."""
+
+import copy
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+
+from edhnn import DataError, NodeDataset, Split, TrainConfig, UsageError, fit, make_model
+from edhnn.training.divergence import DivergedError
+from edhnn.training.state import read_state, write_state
+
+NAN = float("nan")
+GOLDEN_LOSSES, GOLDEN_EPOCH = [0.614, 0.856, 0.71, 0.667, 0.719], 4
+
+
+def model_for(dataset, outputs=2, **options):
+    options = {"hidden": 8, "classifier_hidden": 8, **options}
+    return make_model("ed-hnn", in_features=dataset.num_features, num_classes=outputs, **options)
+
+
+def records_of(model, dataset, split, config, **options):
+    records = []
+    result = fit(model, dataset, split, config, watch=lambda record, _: records.append(record), **options)
+    return records, result
+
+
+def test_golden_run(tiny, split):
+    records, result = records_of(model_for(tiny), tiny, split, TrainConfig(epochs=5, learning_rate=0.01), seed=3)
+    assert [record.loss for record in records] == pytest.approx(GOLDEN_LOSSES, abs=6e-4)  # three decimals recorded
+    assert result.best_epoch == GOLDEN_EPOCH
+
+
+def test_selects_the_first_epoch_of_the_best_validation_score(tiny, split):
+    records, result = records_of(model_for(tiny), tiny, split, TrainConfig(epochs=25, learning_rate=0.01))
+    scores = [record.valid["accuracy"] for record in records]
+    assert result.best_epoch == 1 + scores.index(max(scores))
+    assert result.valid["accuracy"] == max(scores)
+    assert [record.epoch for record in records] == list(range(1, 26))
+
+
+def test_the_model_holds_what_is_reported(tiny, split):
+    model = model_for(tiny)
+    config = TrainConfig(epochs=8)
+    result = fit(model, tiny, split, config)
+    again = model(tiny.x, config.transformed(tiny.hypergraph))
+    assert not model.training
+    assert torch.equal(again, result.outputs)
+    hits = again.argmax(dim=1)[split.test] == tiny.y[split.test]
+    assert result.test["accuracy"] == hits.float().mean().item()
+
+
+def test_labels_of_test_nodes_decide_nothing(tiny, split):
+    y = tiny.y.clone()
+    y[split.test] = 1 - y[split.test]
+    config = TrainConfig(epochs=8)
+    a, b = (fit(model_for(tiny), dataset, split, config) for dataset in (tiny, replace(tiny, y=y)))
+    assert (a.best_epoch, a.valid) == (b.best_epoch, b.valid)
+    assert torch.equal(a.outputs, b.outputs)
+    assert a.test["accuracy"] == pytest.approx(1 - b.test["accuracy"])
+
+
+def test_same_seed_same_bits_other_seed_others(tiny, split):
+    config = TrainConfig(epochs=5)
+    first, second, third = (records_of(model_for(tiny), tiny, split, config, seed=seed) for seed in (1, 1, 2))
+    assert first[0] == second[0]
+    assert torch.equal(first[1].outputs, second[1].outputs)
+    assert first[0] != third[0]
+
+
+def test_thread_counts_agree(tiny, split):
+    config = TrainConfig(epochs=5)
+    found = []
+    for threads in (1, 2):
+        torch.set_num_threads(threads)
+        found.append(records_of(model_for(tiny), tiny, split, config))
+    assert found[0][1].best_epoch == found[1][1].best_epoch
+    for one, two in zip(found[0][0], found[1][0], strict=True):
+        assert one.loss == pytest.approx(two.loss, rel=1e-6)
+        assert one.valid == pytest.approx(two.valid, abs=1e-6)
+
+
+@pytest.mark.parametrize("options", [{}, {"norm": "batch"}, {"dropout": 0.0, "input_dropout": 0.0}])
+def test_goes_on_from_a_snapshot_bit_for_bit(tiny, split, tmp_path, options):
+    config = TrainConfig(epochs=9, schedule="cosine", weight_decay=1e-3)
+    whole, expected = records_of(model_for(tiny, **options), tiny, split, config)
+
+    def at_four(record, snapshot):
+        if record.epoch == 4:
+            write_state(snapshot(), tmp_path / "state.safetensors")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fit(model_for(tiny, **options), tiny, split, config, watch=at_four)
+    state = read_state(tmp_path / "state.safetensors")
+    rest, result = records_of(model_for(tiny, **options), tiny, split, config, state=state)
+    assert rest == whole[4:]
+    assert torch.equal(result.outputs, expected.outputs)
+    assert (result.test, result.best_epoch) == (expected.test, expected.best_epoch)
+
+
+def test_without_dropout_one_pass_serves_evaluation_and_training(tiny, split):
+    calls = []
+    model = model_for(tiny, dropout=0.0, input_dropout=0.0)
+    model.register_forward_hook(lambda *_: calls.append(1))
+    fit(model, tiny, split, TrainConfig(epochs=10))
+    quiet = len(calls)
+    calls.clear()
+    noisy = model_for(tiny)
+    noisy.register_forward_hook(lambda *_: calls.append(1))
+    fit(noisy, tiny, split, TrainConfig(epochs=10))
+    assert (quiet, len(calls)) == (13, 22)
+
+
+def test_stops_early_when_asked(tiny, split):
+    records, result = records_of(model_for(tiny), tiny, split, TrainConfig(epochs=200, patience=3))
+    assert len(records) == result.epochs < 200
+    assert result.epochs - result.best_epoch == 3
+
+
+def test_plain_torch_modules_can_be_trained(tiny, split):
+    class Plain(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = torch.nn.Linear(6, 2)
+
+        def forward(self, x, hypergraph):
+            return self.linear(x)
+
+    assert fit(Plain(), tiny, split, TrainConfig(epochs=3)).outputs.shape == (40, 2)
+
+
+def regression(tiny, targets=1):
+    generator = torch.Generator().manual_seed(0)
+    weights = torch.randn(6, targets, generator=generator)
+    y = 1000 + 50 * (tiny.x @ weights)
+    y[5, 0] = NAN
+    return replace(tiny, y=y if targets > 1 else y[:, 0], task="regression", class_names=None)
+
+
+@pytest.mark.parametrize("loss", ["mse", "mae"])
+@pytest.mark.parametrize("targets", [1, 2])
+def test_regression_answers_in_the_labels_units(tiny, split, loss, targets):
+    dataset = regression(tiny, targets)
+    config = TrainConfig(epochs=150, learning_rate=0.02, regression_loss=loss)
+    model = model_for(dataset, outputs=targets, dropout=0.0, input_dropout=0.0)
+    result = fit(model, dataset, split, config)
+    assert result.train["r2"] > 0.5
+    assert 800 < result.objective.answers(result.outputs).mean() < 1200
+    assert result.objective.metric == ("rmse" if loss == "mse" else "mae")
+
+
+def test_several_labels_with_unknown_entries(tiny, split):
+    y = torch.stack([tiny.y.float(), 1 - tiny.y.float()], dim=1)
+    y[split.train[:3], 0] = NAN
+    dataset = replace(tiny, y=y, task="multilabel")
+    model = model_for(dataset, dropout=0.0, input_dropout=0.0)
+    result = fit(model, dataset, split, TrainConfig(epochs=60, learning_rate=0.02))
+    assert result.train["micro_f1"] > 0.8
+    assert set(result.test) == {"micro_f1", "accuracy"}
+
+
+def test_a_loss_that_diverges_stops_and_names_a_place(tiny, split):
+    dataset = replace(tiny, x=tiny.x * 1e30)
+    model = model_for(dataset, norm="none")
+    with pytest.raises(DivergedError, match=r"epoch \d+.*'.*learning rate"):
+        fit(model, dataset, split, TrainConfig(epochs=50, learning_rate=1e10))
+
+
+def test_diverging_later_keeps_the_best_parameters(tiny, split):
+    model, kept = model_for(tiny), []
+
+    def watch(record, snapshot):
+        kept.append(copy.deepcopy(snapshot().best))
+        if record.epoch == 3:
+            with torch.no_grad():
+                model.classifier.last.bias.fill_(NAN)
+
+    with pytest.raises(DivergedError, match=r"epoch 4.*parameter '"):
+        fit(model, tiny, split, TrainConfig(epochs=9), watch=watch)
+    assert all(torch.equal(tensor, kept[-1][name]) for name, tensor in model.state_dict().items())
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (dict(x=None), r"needs node features.*--features"),
+        (dict(y=None, task=None, class_names=None), r"needs labels.*--label"),
+        (dict(y=torch.zeros(40, dtype=torch.int64)), r"at least 2 classes. Only 'blue'"),
+        (dict(y=-torch.ones(40, dtype=torch.int64)), r"All nodes are unlabelled"),
+    ],
+)
+def test_data_that_cannot_be_trained_on(tiny, split, change, words):
+    with pytest.raises(DataError, match=words):
+        fit(model_for(tiny), replace(tiny, **change), split)
+
+
+def test_features_that_are_not_finite_name_column_and_node(tiny, split):
+    x = tiny.x.clone()
+    x[7, 2] = NAN
+    dataset = replace(tiny, x=x, feature_names=tuple("abcdef"))
+    with pytest.raises(DataError, match=r"Column 'c' is nan at node '7'"):
+        fit(model_for(tiny), dataset, split)
+    sparse = replace(tiny, x=x.to_sparse_csr())
+    with pytest.raises(DataError, match=r"Column '2' is nan at node '7'"):
+        fit(model_for(tiny), sparse, split)
+
+
+def test_a_class_must_be_among_the_training_nodes(tiny, split):
+    y = tiny.y.clone()
+    y[split.test[0]] = 2
+    dataset = replace(tiny, y=y, class_names=("blue", "red", "green"))
+    with pytest.raises(DataError, match=r"Class 'green', of which there are 1 nodes, is missing in split 0"):
+        fit(model_for(tiny, outputs=3), dataset, split)
+
+
+def test_parts_must_hold_labels_and_be_apart(tiny, split):
+    with pytest.raises(DataError, match="validation part of split 0 has none"):
+        fit(model_for(tiny), tiny, Split(split.train, split.valid[:0], split.test))
+    with pytest.raises(DataError, match="must not share nodes"):
+        fit(model_for(tiny), tiny, Split(split.train, split.train[:5], split.test))
+
+
+def test_the_model_must_fit_the_data(tiny, split):
+    with pytest.raises(UsageError, match="take 6 features and give 2 outputs"):
+        fit(model_for(tiny, outputs=3), tiny, split)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (dict(epochs=0), "'epochs' must be"),
+        (dict(learning_rate=0.0), "'learning_rate' must be more than 0"),
+        (dict(weight_decay=-1.0), "'weight_decay' must be at least 0"),
+        (dict(learning_rate=math.inf), "'learning_rate'"),
+        (dict(patience=0), "'patience'"),
+        (dict(transforms=("add_singleton",)), "Did you mean 'add_singletons'"),
+    ],
+)
+def test_settings_are_checked(options, words):
+    with pytest.raises(UsageError, match=words):
+        TrainConfig(**options)
+
+
+def test_scaled_features_are_scaled_by_what_was_measured(tiny, split):
+    odd = replace(tiny, x=tiny.x * 1000 + 5000)
+    config = TrainConfig(epochs=3, feature_scaling="standard")
+    a, b = (fit(model_for(tiny), dataset, split, config).outputs for dataset in (tiny, odd))
+    assert torch.allclose(a, b, atol=1e-3)
+    with pytest.raises(UsageError, match="Only dense features"):
+        fit(model_for(tiny), replace(tiny, x=tiny.x.to_sparse_csr()), split, config)
+
+
+def test_sparse_features_train_like_dense_ones(tiny, split):
+    config = TrainConfig(epochs=3)
+    quiet = dict(dropout=0.0, input_dropout=0.0)
+    sparse = NodeDataset(name="s", hypergraph=tiny.hypergraph, x=tiny.x.to_sparse_csr(), y=tiny.y, task=tiny.task)
+    a, b = (fit(model_for(tiny, **quiet), dataset, split, config).outputs for dataset in (tiny, sparse))
+    assert torch.allclose(a, b, atol=1e-5)
