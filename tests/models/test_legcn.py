@@ -58,7 +58,7 @@ def test_the_gradient_of_the_product():
 
 
 def test_cora_has_the_entries_that_a_right_expansion_has(real_data):
-    joined = load_dataset("cora", folder=real_data).hypergraph
+    joined = load_dataset("cora", data_dir=real_data).hypergraph
     for hypergraph, entries in ((add_singletons(joined), 82_958), (joined, 73_386)):
         degree, size = hypergraph.degree, hypergraph.edge_size
         assert int((degree * (degree - 1)).sum() + (size * (size - 1)).sum()) == entries

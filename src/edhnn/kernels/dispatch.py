@@ -23,6 +23,7 @@ def native_available() -> bool:
     return native_kernels.load() is not None
 
 
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]  # the compiler need not look inside
 def active() -> str:
     """The implementation in use: ``"native"`` or ``"torch"``.
 

@@ -154,11 +154,11 @@ class AttentionPooling(nn.Module):
         scores = F.leaky_relu(scores + (self.seed_vector * self.key_bias.view(heads, head)).sum(dim=1), 0.2)
         if inwards:
             links, weight = kernels.edge_links(hypergraph), edge_weights(hypergraph, scores)
-            row, column = hypergraph.edge_index, hypergraph.node_index
+            column = hypergraph.node_index
         else:
             links, weight = kernels.node_links(hypergraph), node_weights(hypergraph, scores)
-            row, column = hypergraph.node_index, hypergraph.edge_index
-        alpha = link_softmax(scores.index_select(0, column), row, links.num_rows, weight)
+            column = hypergraph.edge_index
+        alpha = link_softmax(scores.index_select(0, column), links, weight)
         pooled = attend(values + self.value_bias, links, alpha) + self.seed_vector.flatten()
         y = self.norm_0(pooled)
         out: Tensor = self.norm_1(y + self.feed_forward(y).relu())

@@ -174,7 +174,7 @@ class GATLayer(nn.Module):
         z, links = self.projection.project(x), graph.links
         scores = head_scores(z, self.target).index_select(0, links.row_index)
         scores = F.leaky_relu(scores + head_scores(z, self.source).index_select(0, links.row_column), 0.2)
-        out = attend(z, links, link_softmax(scores, links.row_index, links.num_rows))
+        out = attend(z, links, link_softmax(scores, links))
         return (out.view(len(out), self.heads, -1).mean(dim=1) if self.average else out) + self.bias
 
 

@@ -135,12 +135,13 @@ class HypergraphConvolution(nn.Module):
         scores = head_scores(z, self.node_vector).index_select(0, node)
         z_e = to_edges(z, hypergraph, "mean")
         scores = F.leaky_relu(scores + head_scores(z_e, self.edge_vector).index_select(0, edge), 0.2)
-        alpha = link_softmax(scores, node, hypergraph.num_nodes, node_weights(hypergraph, z))
+        links = kernels.node_links(hypergraph)
+        alpha = link_softmax(scores, links, node_weights(hypergraph, z))
         spoken = alpha  # a hyperedge of weight w is w hyperedges to its nodes, and one to itself
         if hypergraph.edge_weight is not None:
             own = hypergraph.edge_weight.to(z).index_select(0, edge)[:, None]
             spoken = alpha / torch.where(own > 0, own, 1)
         m_e = divided(attend(z, kernels.edge_links(hypergraph), spoken), edge_total(hypergraph, z))
-        out = attend(m_e, kernels.node_links(hypergraph), alpha)
+        out = attend(m_e, links, alpha)
         out = divided(out, node_total(hypergraph, z))
         return (out.view(len(out), self.heads, -1).mean(dim=1) if self.average else out) + self.bias

@@ -136,7 +136,7 @@ def diffused(x: Float[Tensor, "N F"], hypergraph: Hypergraph, config: HyperNDCon
     for _ in range(config.max_steps):
         before, g = z, config.factor * (1 - config.restart) * _spread(z, hypergraph, config) + config.restart * u
         z = _normalised(g, hypergraph, config)
-        if float((z - before).norm()) <= config.tolerance * float(z.norm()):
+        if bool((z - before).norm() <= config.tolerance * z.norm()):
             break
     if config.scale_rows:
         highest = z.amax(dim=1, keepdim=True)

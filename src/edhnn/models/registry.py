@@ -119,7 +119,7 @@ def make_model(name: str, *, in_features: int, num_classes: int, seed: int = 0, 
     Example:
         >>> from edhnn import make_model
         >>> make_model("ed-hnn", in_features=1433, num_classes=7, hidden=256).num_parameters()
-        797447
+        848007
     """
     config = make_config(name, **options)
     return MODELS[name].model(config, in_features=in_features, num_classes=num_classes, seed=seed)

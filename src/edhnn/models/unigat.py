@@ -76,7 +76,7 @@ class UniGAT(UniGNN):
         scores = head_scores(y_e, extra[0]).index_select(0, hypergraph.edge_index)
         if self.config.scores == "pair":
             scores = scores + head_scores(z, extra[1]).index_select(0, node)
-        weight = node_weights(hypergraph, z)
-        alpha = link_softmax(F.leaky_relu(scores, 0.2), node, hypergraph.num_nodes, weight)
-        out = attend(y_e, kernels.node_links(hypergraph), self.attention_dropout(alpha))
+        links = kernels.node_links(hypergraph)
+        alpha = link_softmax(F.leaky_relu(scores, 0.2), links, node_weights(hypergraph, z))
+        out = attend(y_e, links, self.attention_dropout(alpha))
         return out + z if self.config.skip else out

@@ -6,7 +6,7 @@ A link of weight $w$ counts as $w$ links: $\alpha_{rs} = w_{rs} \exp(z_{rs}) / \
 from __future__ import annotations
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
 from edhnn import kernels
@@ -14,28 +14,27 @@ from edhnn.kernels import Links
 
 
 def link_softmax(
-    scores: Float[Tensor, "I A"], row: Int[Tensor, " I"], num_rows: int, weight: Float[Tensor, " I"] | None = None
+    scores: Float[Tensor, "I A"], links: Links, weight: Float[Tensor, " I"] | None = None
 ) -> Float[Tensor, "I A"]:
     """Softmax over the links of each row, head by head.
 
     Args:
-        scores: A score per link and head.
-        row: The row of each link.
-        num_rows: How many rows there are.
-        weight: How much each link counts; ``None`` for 1.
+        scores: A score per link and head, by the link's number.
+        links: Who is joined to whom.
+        weight: How much each link counts, by its number; ``None`` for 1.
 
     Returns:
-        Weights that add up to 1 at every row that has a link of positive weight.
+        Weights, by number, that add up to 1 at every row that has a link of positive weight.
     """
-    place = row[:, None].expand_as(scores)
-    heard = scores.detach() if weight is None else scores.detach().where(weight[:, None] > 0, -torch.inf)
-    highest = scores.new_full((num_rows, scores.shape[1]), -torch.inf).scatter_reduce(0, place, heard, "amax")
-    highest = highest.where(highest.isfinite(), 0.0)
-    share = (scores - highest.index_select(0, row)).clamp(max=0).exp()
     if weight is not None:
-        share = share * weight[:, None]
-    total = share.new_zeros(num_rows, scores.shape[1]).index_add(0, row, share)
-    return share / torch.where(total > 0, total, 1).index_select(0, row)
+        heard = weight[:, None] > 0
+        lowest = torch.finfo(scores.dtype).min
+        counted = torch.where(heard, scores + weight.where(weight > 0, 1).log()[:, None], lowest)
+        return link_softmax(counted, links) * heard
+    if links.row_link is None:
+        return kernels.segment_softmax(scores, links.row_ptr)
+    share = kernels.segment_softmax(scores.index_select(0, links.row_link), links.row_ptr)
+    return torch.empty_like(share).index_copy(0, links.row_link, share)
 
 
 def attend(x: Float[Tensor, "S D"], links: Links, weight: Float[Tensor, "I A"]) -> Float[Tensor, "R D"]:

@@ -45,7 +45,6 @@ class TrainConfig:
     transforms: tuple[str, ...] = ("add_singletons",)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "transforms", tuple(self.transforms))  # files hold lists
         for name in ("epochs", "patience"):
             count = getattr(self, name)
             if not (count is None and name == "patience") and (not isinstance(count, int) or count < 1):
@@ -55,7 +54,6 @@ class TrainConfig:
             fits = isinstance(rate, int | float) and math.isfinite(rate) and (rate > 0 or (rate == 0 and "at" in least))
             if not fits:
                 raise UsageError(f"'{name}' must be {least}. Got {rate!r}.")
-            object.__setattr__(self, name, float(rate))
         for name, choices in (
             ("schedule", get_args(Schedule)),
             ("regression_loss", get_args(RegressionLoss)),

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import scipy.sparse as sp
 import torch
 
-from edhnn.data.dataset import NodeDataset
+from edhnn.data.dataset import NodeDataset, sparse_features
 from edhnn.hypergraph import Hypergraph
 from edhnn.training.state import read_tensors, write_tensors
 
@@ -51,8 +52,9 @@ def read_training_data(path: Path) -> NodeDataset:
     )
     x = tensors.get("x")
     if x is None:
-        parts = (tensors["x_rows"], tensors["x_columns"], tensors["x_values"])
-        x = torch.sparse_csr_tensor(*parts, size=(facts["num_nodes"], facts["num_features"]), check_invariants=False)
+        parts = tuple(tensors[name].numpy() for name in ("x_values", "x_columns", "x_rows"))
+        matrix = sp.csr_array(parts, shape=(facts["num_nodes"], facts["num_features"]))
+        x = sparse_features(matrix, tensors["x_values"].dtype)
     return NodeDataset(
         name=facts["name"],
         hypergraph=hypergraph,

@@ -19,6 +19,7 @@ from edhnn.seeding import derive_seed
 from edhnn.training.config import TrainConfig
 from edhnn.training.environment import package_version
 from edhnn.training.tasks import Objective, known_nodes, make_objective
+from edhnn.training.written_values import declared
 from edhnn.typing import JsonObject
 
 RUN_FORMAT: Final = 1
@@ -102,7 +103,7 @@ def plan_from_json(facts: JsonObject) -> Plan:
     return Plan(
         model=facts["model"],
         options=facts["options"],
-        train=TrainConfig(**facts["train"]),
+        train=TrainConfig(**declared(TrainConfig, facts["train"])),
         num_splits=facts["num_splits"],
         seed=facts["seed"],
         origin=facts["origin"],

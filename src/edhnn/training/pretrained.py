@@ -26,6 +26,7 @@ from edhnn.training.inputs import Scaling, make_inputs
 from edhnn.training.json_file import read_json, write_json
 from edhnn.training.state import read_tensors, write_tensors
 from edhnn.training.tasks import Objective
+from edhnn.training.written_values import declared
 from edhnn.typing import JsonObject, NodeOrEdgeId
 
 FORMAT: Final = 1
@@ -170,7 +171,7 @@ def _from_facts(facts: JsonObject, folder: Path) -> Pretrained:
         name=facts["model_type"],
         model=model.eval(),
         objective=Objective(**_with_tuples(facts["objective"])),
-        config=TrainConfig(**facts["train_config"]),
+        config=TrainConfig(**declared(TrainConfig, facts["train_config"])),
         class_names=None if facts["class_names"] is None else tuple(facts["class_names"]),
         feature_names=None if facts["feature_names"] is None else tuple(facts["feature_names"]),
         scaling=None if scaling is None else Scaling(**_with_tuples(scaling)),

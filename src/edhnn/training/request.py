@@ -14,6 +14,7 @@ from edhnn.models.registry import MODELS
 from edhnn.training.config import TrainConfig
 from edhnn.training.plan import Plan
 from edhnn.training.presets import PresetName, find_preset
+from edhnn.training.written_values import declared
 
 _TOP = ("model", "preset", "splits", "seed", "options", "train")
 _TRAIN = tuple(option.name for option in fields(TrainConfig))
@@ -56,13 +57,13 @@ class Request:
         """
         preset = find_preset(dataset, self.model or "ed-hnn", self.preset)
         try:
-            train = TrainConfig(**{**preset.train, **self.train})
+            train = TrainConfig(**declared(TrainConfig, {**preset.train, **self.train}))
         except TypeError as error:
             raise UsageError(f"The training settings cannot be used: {error}.") from error
         changed = ", ".join(sorted({*self.options, *(set(self.train) - {"epochs"})}))
         return Plan(
             model=preset.model,
-            options={**preset.options, **self.options},
+            options=declared(MODELS[preset.model].config, {**preset.options, **self.options}),
             train=train,
             num_splits=10 if self.splits is None else self.splits,
             seed=self.seed or 0,
