@@ -68,6 +68,7 @@ class Hypergraph:
     edge_ptr: Int[Tensor, " E_plus_1"] = field(init=False, repr=False)
     node_ptr: Int[Tensor, " N_plus_1"] = field(init=False, repr=False)
     _node_order: Tensor | None = field(init=False, repr=False)
+    _links: object | None = field(init=False, repr=False)  # what the kernels derive, kept with its hypergraph
 
     @torch.inference_mode(False)  # a hypergraph made during inference may serve training later
     def __post_init__(self) -> None:
@@ -93,9 +94,10 @@ class Hypergraph:
             edge_ptr=_bounds(edge_index, self.num_edges),
             node_ptr=_bounds(node_index, self.num_nodes),
             _node_order=None,
+            _links=None,
         )
 
-    def _fill(self, **values: Tensor | int | None) -> None:
+    def _fill(self, **values: object) -> None:
         for name, value in values.items():
             object.__setattr__(self, name, value)
 
@@ -167,6 +169,7 @@ class Hypergraph:
         for name in (part.name for part in fields(Hypergraph)):
             value = getattr(self, name)
             copy._fill(**{name: value.to(device) if isinstance(value, Tensor) else value})
+        copy._fill(_links=None)
         return copy
 
     @property
@@ -175,7 +178,10 @@ class Hypergraph:
         if self._node_order is None:
             with torch.inference_mode(False):
                 narrow = self.node_index.int() if self.num_nodes < 2**31 else self.node_index
-                self._fill(_node_order=torch.sort(narrow, stable=True).indices)
+                order = torch.sort(narrow, stable=True).indices
+            if torch.compiler.is_compiling():  # what a tracer computes is not kept
+                return order
+            self._fill(_node_order=order)
         assert self._node_order is not None
         return self._node_order
 

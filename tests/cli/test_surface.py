@@ -22,6 +22,11 @@ SURFACE = {
     "diffuse": READ
     | {"--seeds", "--potential", "--power", "--strength", "--solver", "--step-size", "--tolerance", "--max-steps"}
     | {"--ignore-weights", "--out", "--force", "--picture"},
+    "train": READ
+    | {"--model", "--preset", "--config", "--splits", "--epochs", "--seed", "--set", "--jobs", "--out", "--resume"},
+    "predict": READ | {"--out", "--split", "--force"},
+    "evaluate": READ | {"--split"},
+    "models": {"--json"},
 }
 
 

@@ -172,7 +172,9 @@ def test_hypernd():
 def test_alldeepsets():
     assert count("alldeepsets", hidden=256) == 835_897  # 836,921 printed: AllSet's unused norms are 4 x 256
     c, layers = 64, 2
-    expected = perceptron(F, c, c, 2) + (4 * layers - 1) * perceptron(c, c, c, 2) + perceptron(c, 64, C, 1)
+    expected = (
+        perceptron(F, c, c, 2) + (4 * layers - 1) * perceptron(c, c, c, 2) + perceptron(c, 64, C, 1, input_norm=False)
+    )
     assert count("alldeepsets", hidden=c, layers=layers) == expected
 
 

@@ -72,7 +72,7 @@ torch.set_num_threads(1)
 from edhnn import Plan, TrainConfig, read_dataset, train
 from edhnn.training import fit, split_run
 split_run.CHECKPOINT_SECONDS = 0.05
-plan = Plan(options={"hidden": 8, "classifier_hidden": 8}, train=TrainConfig(epochs=40), num_splits=3)
+plan = Plan(options={"hidden": 8, "classifier_hidden": 8}, train=TrainConfig(epochs=30), num_splits=2)
 print("begun", flush=True)
 train(read_dataset(sys.argv[1]), plan, out=sys.argv[2], resume=True, jobs=int(sys.argv[3]))
 print("done", flush=True)
@@ -99,11 +99,11 @@ def on_disk(tiny, tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_killed_at_random_moments_it_resumes_to_the_same_bits(on_disk, tmp_path, jobs):
     dice = random.Random(jobs)
     kills = 0
-    for _ in range(3):
+    for _ in range(2 if jobs == 1 else 3):
         process = start(on_disk / "tiny.hif.json", tmp_path / "run", jobs)
         assert process.stdout.readline().strip() == "begun"
         time.sleep(dice.uniform(0.1, 0.6) if jobs == 1 else dice.uniform(2.0, 5.0))
@@ -192,6 +192,7 @@ def test_a_damaged_checkpoint_is_named(tiny, plan, tmp_path):
         train(tiny, plan, out=tmp_path / "run", resume=True, jobs=1)
 
 
+@pytest.mark.slow
 def test_a_worker_that_fails_is_heard(tiny, plan, tmp_path):
     from edhnn.training.workers import WorkerError
 

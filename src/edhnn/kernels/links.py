@@ -12,10 +12,9 @@ Native code trusts these pointers, so they are checked once, here.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import final
-from weakref import WeakKeyDictionary
 
 import torch
 from jaxtyping import Int
@@ -23,6 +22,20 @@ from torch import Tensor
 
 from edhnn.errors import DataError
 from edhnn.hypergraph import Hypergraph
+
+
+class _kept:  # noqa: N801
+    """A property computed at first use and kept; not what a tracer computes, and usable in training in any case."""
+
+    def __init__(self, make: Callable[[Links], Tensor]) -> None:
+        self.make, self.name, self.__doc__ = make, make.__name__, make.__doc__
+
+    def __get__(self, links: Links, kind: type[Links]) -> Tensor:
+        with torch.inference_mode(False):
+            value = self.make(links)
+        if not torch.compiler.is_compiling():
+            links.__dict__[self.name] = value
+        return value
 
 
 @final
@@ -88,20 +101,17 @@ class Links:
         """Rows and columns exchanged; a link keeps its number."""
         return from_parts(*self.parts[3:], *self.parts[:3])
 
-    @cached_property
-    @torch.inference_mode(False)
+    @_kept
     def row_index(self) -> Int[Tensor, " I"]:
         """The row of each link, in row order."""
         return _owners(self.row_ptr)
 
-    @cached_property
-    @torch.inference_mode(False)
+    @_kept
     def row_place(self) -> Int[Tensor, " I"]:
         """0, 1, 2, ...: where each link of the row order stands in the row order."""
         return _numbers(None, self.num_links, self.row_column)
 
-    @cached_property
-    @torch.inference_mode(False)
+    @_kept
     def column_place(self) -> Int[Tensor, " I"]:
         """Where each link of the column order stands in the row order."""
         numbers = _numbers(self.column_link, self.num_links, self.row_column)
@@ -143,19 +153,18 @@ def sparse_links(matrix: Tensor) -> Links:
     return Links(row_ptr, column, None, column_ptr, _owners(row_ptr)[order], order)
 
 
-_KNOWN: WeakKeyDictionary[Hypergraph, tuple[Links, Links]] = WeakKeyDictionary()
-
-
 @torch.inference_mode(False)  # what is kept may be made during inference and serve training later
 def _both(hypergraph: Hypergraph) -> tuple[Links, Links]:
-    known = _KNOWN.get(hypergraph)
+    known = hypergraph._links
     if known is None:
         order = hypergraph.node_order
         by_node = hypergraph.node_ptr, hypergraph.edge_index[order], order
         by_edge = hypergraph.edge_ptr, hypergraph.node_index, None
         nodes = from_parts(*by_node, *by_edge)  # the hypergraph has checked and sorted them
-        known = _KNOWN[hypergraph] = nodes, nodes.transposed()
-    return known
+        known = nodes, nodes.transposed()
+        if not torch.compiler.is_compiling():
+            hypergraph._fill(_links=known)
+    return known  # type: ignore[return-value]
 
 
 def from_parts(*parts: Tensor | None) -> Links:

@@ -19,10 +19,10 @@ from torch import Tensor, nn
 from edhnn.hypergraph import Hypergraph
 from edhnn.models.contract import HypergraphLike, HypergraphModel, as_hypergraph
 from edhnn.models.option_checks import check_choices, check_counts
-from edhnn.nn.aggregate import divided, edge_total, node_total, to_edges, to_nodes
+from edhnn.nn.aggregate import to_edges, to_nodes
 from edhnn.nn.mlp import Dropout
 from edhnn.nn.projection import Projection, layer_widths
-from edhnn.nn.smoothing import power
+from edhnn.nn.smoothing import listen, membership_weights, power, speak, totals
 
 Denominator = Literal["powered", "plain"]
 
@@ -82,22 +82,27 @@ class HNHN(HypergraphModel):
     def forward(self, x: Tensor, hypergraph: HypergraphLike) -> Float[Tensor, "N C"]:
         """Outputs for every node."""
         joined = as_hypergraph(hypergraph, x)
+        inward, outward = self._weights(joined)
         rounds = list(zip(self.to_edges, self.to_nodes, strict=True))
         for layer, (inwards, outwards) in enumerate(rounds):
-            m_e = self._mean_in_edges(inwards(x), joined).relu()
-            x = self._mean_at_nodes(outwards(m_e), joined)
+            m_e = listen(inwards(x), joined, inward).relu()
+            x = speak(outwards(m_e), joined, outward)
             if layer < len(rounds) - 1:
                 x = self.dropout(x.relu())
         return x
 
-    def _mean_in_edges(self, x: Tensor, hypergraph: Hypergraph) -> Tensor:
-        degree = node_total(hypergraph, x)
-        weight = power(degree, self.config.node_power)
-        by = to_edges(weight if self.config.denominator == "powered" else degree, hypergraph, "sum")
-        return divided(to_edges(weight * x, hypergraph, "sum"), by)
+    def _weights(self, hypergraph: Hypergraph) -> tuple[Tensor, Tensor]:
+        """The weights of both means, found once per hypergraph."""
+        config, powered = self.config, self.config.denominator == "powered"
 
-    def _mean_at_nodes(self, m_e: Tensor, hypergraph: Hypergraph) -> Tensor:
-        size = edge_total(hypergraph, m_e)
-        weight = power(size, self.config.edge_power)
-        by = to_nodes(weight if self.config.denominator == "powered" else size, hypergraph, "sum")
-        return divided(to_nodes(weight * m_e, hypergraph, "sum"), by)
+        def factors() -> tuple[Tensor, Tensor, Tensor, Tensor]:
+            degree, size = totals(hypergraph)
+            by_degree, by_size = power(degree, config.node_power), power(size, config.edge_power)
+            in_edge = to_edges(by_degree if powered else degree, hypergraph, "sum")
+            at_node = to_nodes(by_size if powered else size, hypergraph, "sum")
+            return by_degree, power(in_edge, -1), by_size, power(at_node, -1)
+
+        key = "HNHN", config.node_power, config.edge_power, powered
+        first = self.to_edges[0]
+        assert isinstance(first, Projection)
+        return membership_weights(first.weight, hypergraph, key, factors)

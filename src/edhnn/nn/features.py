@@ -55,6 +55,7 @@ def links_of(x: Tensor) -> Links:
     links = _LINKS.get(x)  # type: ignore[no-untyped-call]
     if links is None:
         links = kernels.sparse_links(x)
-        _LINKS[x] = links
+        if not torch.compiler.is_compiling():
+            _LINKS[x] = links
     assert isinstance(links, Links)
     return links

@@ -1,0 +1,203 @@
+"""`edhnn train`, `predict`, `evaluate` and `models` through the entry point: files in, files out, and how they leave."""
+
+import csv
+import json
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import torch
+
+from edhnn import contextual_sbm
+from tests.cli.test_data import here, refuse  # noqa: F401  (fixtures)
+
+TRAIN_FIELDS = {
+    "dataset", "model", "task", "metric", "test_mean", "test_std", "test", "valid", "best_epoch", "split_seconds",
+    "seconds", "num_parameters", "peak_memory", "jobs", "threads", "kernels", "origin", "run",
+}  # fmt: skip
+EVALUATE_FIELDS = {"dataset", "same_data", "num_nodes", "models", "mean", "std", "each", "together"}
+SMALL = ["--epochs", "5", "--splits", "2", "--set", "hidden=8", "--set", "classifier_hidden=8", "--jobs", "1"]
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def write_tables(folder, name, nodes, edges, x, y):
+    """Memberships and a node table, as a user would have them; labels of some nodes are not known."""
+    kinds = ["cat", "dog"]
+    with (folder / f"{name}.csv").open("w", newline="") as stream:
+        csv.writer(stream).writerows([("node", "hyperedge"), *edges])
+    with (folder / f"{name}.nodes.csv").open("w", newline="") as stream:
+        rows = [(f"n{v}", "" if y[v] < 0 else kinds[y[v]], *x[v].tolist()) for v in nodes]
+        csv.writer(stream).writerows([("id", "kind", "size", "age", "weight_kg"), *rows])
+
+
+@pytest.fixture(scope="module")
+def animals(tmp_path_factory):
+    """80 % of a hypergraph's nodes and hyperedges as ``part``, all of it, without labels, as ``full``."""
+    folder = tmp_path_factory.mktemp("animals")
+    data = contextual_sbm(0, nodes_per_class=30, num_hyperedges=60, edge_size=4)
+    x, y = data.x[:, :3] * 2, data.y
+    order = np.random.RandomState(0).permutation(60)
+    kept = set(order[:48].tolist())
+    pairs = list(zip(data.hypergraph.node_index.tolist(), data.hypergraph.edge_index.tolist(), strict=True))
+    inside = [(f"n{v}", f"e{e}") for v, e in pairs if v in kept and e < 48]
+    write_tables(folder, "part", sorted(kept), inside, x, y)
+    write_tables(folder, "full", range(60), [(f"n{v}", f"e{e}") for v, e in pairs], x, -torch.ones(60, dtype=torch.int))
+    write_tables(folder, "truth", range(60), [(f"n{v}", f"e{e}") for v, e in pairs], x, y)
+    (folder / "y.json").write_text(json.dumps({f"n{v}": ["cat", "dog"][int(y[v])] for v in range(60)}))
+    return folder
+
+
+def test_train_on_a_part_predict_the_whole_through_files(animals, here):  # noqa: F811
+    arguments = ["--label", "kind", "--out", "run", "--json", "--epochs", "60", "--splits", "2", "--jobs", "1"]
+    quiet = ["--set", "dropout=0", "--set", "input_dropout=0", "--set", "learning_rate=0.01"]
+    code, output, errors = here("train", "part.csv", *arguments, *quiet, folder=animals)
+    assert code == 0, errors
+    found = json.loads(output)
+    assert set(found) == TRAIN_FIELDS
+    assert found["metric"] == "accuracy"
+    assert len(found["test"]) == len(found["best_epoch"]) == 2
+    assert found["num_parameters"] > 0
+
+    code, output, errors = here("predict", "run", "full.csv", "--out", "p.csv", "--json", folder=animals)
+    assert code == 0, errors
+    assert json.loads(output) == {"predictions": "p.csv", "num_nodes": 60, "models": 2}
+    with (animals / "p.csv").open(newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    assert set(rows[0]) == {"node", "prediction", "p(cat)", "p(dog)"}
+    truth = json.loads((animals / "y.json").read_text())
+    assert np.mean([truth[row["node"]] == row["prediction"] for row in rows]) > 0.8
+    assert all(abs(float(row["p(cat)"]) + float(row["p(dog)"]) - 1) < 1e-6 for row in rows)
+
+    code, output, errors = here("evaluate", "run", "truth.csv", "--label", "kind", "--json", folder=animals)
+    assert code == 0, errors
+    other = json.loads(output)
+    assert set(other) == EVALUATE_FIELDS
+    assert not other["same_data"]
+    assert other["together"]["accuracy"] > 0.8
+    code, output, _ = here("evaluate", "run", "part.csv", "--label", "kind", folder=animals)
+    assert code == 0
+    assert "accuracy" in output
+
+
+def test_predicting_for_the_same_file_gives_the_runs_predictions(animals, here):  # noqa: F811
+    code, output, errors = here("train", "part.csv", "--label", "kind", "--out", "same", *SMALL, folder=animals)
+    assert code == 0, errors
+    assert "test accuracy" in output
+    assert "report: same/report.html" in errors
+    code, _, errors = here("predict", "same", "part.csv", "--label", "kind", "--out", "q.csv", folder=animals)
+    assert code == 0, errors
+    with (animals / "q.csv").open(newline="") as one, (animals / "same/predictions.csv").open(newline="") as two:
+        for mine, theirs in zip(csv.DictReader(one), csv.DictReader(two), strict=True):
+            assert mine == {name: theirs[name] for name in mine}
+    code, _, errors = here("predict", "same", "part.csv", "--out", "q1.csv", "--split", "1", folder=animals)
+    assert code == 0, errors
+
+
+def test_default_folders_are_numbered_and_resumed(animals, here):  # noqa: F811
+    one = ["train", "part.csv", "--label", "kind", "--json", *SMALL]
+    runs = [json.loads(here(*one, *extra, folder=animals)[1])["run"] for extra in ([], [], ["--resume"])]
+    assert runs == ["runs/part-ed-hnn", "runs/part-ed-hnn-2", "runs/part-ed-hnn-2"]
+
+
+@pytest.mark.parametrize(
+    ("code", "arguments", "words"),
+    [
+        (2, ["train", "nowhere"], "no file or folder 'nowhere'"),
+        (2, ["train", "--model", "transformer"], "model must be one of"),
+        (2, ["train", "--set", "hiden=8"], "Did you mean 'hidden'"),
+        (2, ["train", "--set", "hidden=0"], "'hidden' of a model must be at least 1"),
+        (2, ["train", "part.csv", "--label", "kind", "--preset", "paper"], "--preset auto"),
+        (2, ["train", "--config", "none.toml"], "no file 'none.toml'"),
+        (1, ["train", "part.csv", "--features", "size"], "kind"),
+        (1, ["train", "part.csv", "--label", "kind", "--splits", "400"], "missing in split"),
+        (2, ["predict", "nothing", "full.csv", "--out", "x.csv"], "must be a run folder"),
+        (2, ["evaluate", "nothing", "full.csv"], "must be a run folder"),
+        (2, ["train", "one-class.csv", "--label", "kind", "--out", "part.csv"], "It is a file"),
+    ],
+)
+def test_requests_that_cannot_be_met(animals, refuse, code, arguments, words):  # noqa: F811
+    if "400" in arguments:
+        rows = (animals / "part.nodes.csv").read_text().replace(",cat,", ",,", 20)
+        (animals / "few.nodes.csv").write_text(rows)
+        (animals / "few.csv").write_text((animals / "part.csv").read_text())
+        arguments = ["few.csv" if word == "part.csv" else word for word in arguments]
+    if "one-class.csv" in arguments:
+        arguments = ["part.csv" if word == "one-class.csv" else word for word in arguments]
+    if "--features" in arguments:
+        (animals / "part2.csv").write_text("node,hyperedge\na,1\nb,1\n")
+        arguments, words = ["train", "part2.csv"], "needs node features"
+    assert words in refuse(code, *arguments, folder=animals)
+
+
+def test_bad_data_leaves_with_1(animals, refuse):  # noqa: F811
+    (animals / "mono.csv").write_text("node,hyperedge\na,1\nb,1\n")
+    (animals / "mono.nodes.csv").write_text("id,kind,size\na,cat,1.5\nb,cat,2\n")
+    assert "at least 2 classes. Only 'cat'" in refuse(1, "train", "mono.csv", "--label", "kind", folder=animals)
+    (animals / "bare.csv").write_text("node,hyperedge\na,1\nb,1\n")
+    (animals / "bare.nodes.csv").write_text("id,size\na,1.5\nb,2\n")
+    assert "needs labels" in refuse(1, "train", "bare.csv", folder=animals)
+    assert "feature columns" in refuse(1, "predict", trained(animals), "bare.csv", "--out", "z.csv", folder=animals)
+
+
+def trained(animals):
+    folder = animals / "done"
+    if not folder.exists():
+        from edhnn import Plan, TrainConfig, read_dataset, train
+
+        options = {"hidden": 8, "classifier_hidden": 8}
+        plan = Plan(options=options, train=TrainConfig(epochs=2), num_splits=1)
+        train(read_dataset(animals / "part.csv", label="kind"), plan, out=folder, jobs=1)
+    return folder
+
+
+def test_a_full_disk_is_said(animals, here, monkeypatch):  # noqa: F811
+    from edhnn.training import split_run
+
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(split_run, "write_json", full)
+    code, _, errors = here("train", "part.csv", "--label", "kind", "--out", "full-disk", *SMALL, folder=animals)
+    assert code == 1
+    assert "full; what was saved before is intact" in errors
+    assert "--resume" in errors
+
+
+def test_ctrl_c_saves_and_says_how_to_go_on(animals):
+    command = [
+        sys.executable, "-m", "edhnn.cli.main", "train", "part.csv", "--label", "kind", "--out", "stopped",
+        "--epochs", "100000", "--splits", "1", "--set", "hidden=8",
+    ]  # fmt: skip
+    process = subprocess.Popen(command, cwd=animals, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    metrics = animals / "stopped/splits/00/metrics.jsonl"
+    until = time.monotonic() + 90
+    while not (metrics.is_file() and metrics.stat().st_size) and time.monotonic() < until:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130, errors
+    assert "all of it is saved" in errors
+    assert "edhnn train part.csv --label kind --out stopped" in errors
+    assert errors.strip().endswith("--resume")
+    assert (animals / "stopped/splits/00/state.safetensors").is_file()
+
+
+def test_models_are_listed_with_their_options(here, tmp_path):  # noqa: F811
+    code, output, _ = here("models", "--json", folder=tmp_path)
+    assert code == 0
+    rows = {row["name"]: row for row in json.loads(output)}
+    assert {"ed-hnn", "ed-hnn-ii", "invariant"} <= set(rows)
+    assert all(set(row) == {"name", "summary", "options"} for row in rows.values())
+    assert rows["ed-hnn"]["options"]["restart"] == 0.5
+    code, output, _ = here("models", folder=tmp_path)
+    assert "ed-hnn-ii" in output

@@ -1,0 +1,114 @@
+"""Models as folders: what is saved answers as before, for the same hypergraph, a grown one and another."""
+
+import json
+from dataclasses import replace
+
+import pytest
+import scipy.sparse as sp
+import torch
+
+from edhnn import DataError, Hypergraph, NodeDataset, TrainConfig, UsageError, fit, from_pretrained, make_model
+from edhnn.data.dataset import sparse_features
+from edhnn.training.ensemble import load_models, with_classes
+from edhnn.training.inputs import make_inputs
+from edhnn.training.pretrained import Pretrained
+
+
+@pytest.fixture(scope="module")
+def named(tiny):
+    return replace(tiny, feature_names=tuple("abcdef"))
+
+
+@pytest.fixture(scope="module")
+def trained(named, split):
+    config = TrainConfig(epochs=4, feature_scaling="standard")
+    model = make_model("ed-hnn", in_features=6, num_classes=2, hidden=8, classifier_hidden=8)
+    result = fit(model, named, split, config)
+    return Pretrained(
+        name="ed-hnn",
+        model=model,
+        objective=result.objective,
+        config=config,
+        class_names=named.class_names,
+        feature_names=named.feature_names,
+        scaling=make_inputs(named, config).scaling,
+    ), result
+
+
+def test_a_round_trip_answers_with_the_same_bits(trained, named, tmp_path):
+    pretrained, result = trained
+    folder = pretrained.save_pretrained(tmp_path / "model")
+    assert {path.name for path in folder.iterdir()} == {"model.safetensors", "config.json"}
+    again = from_pretrained(folder)
+    assert torch.equal(again.answers(named), result.outputs.softmax(dim=1))
+    assert (again.class_names, again.feature_names) == (("blue", "red"), tuple("abcdef"))
+    assert again.config == pretrained.config
+    assert again.objective == pretrained.objective
+    with pytest.raises(UsageError, match="exists already"):
+        pretrained.save_pretrained(folder)
+    pretrained.save_pretrained(folder, overwrite=True)
+
+
+def test_columns_are_found_by_name(trained, named, tmp_path):
+    pretrained, _ = trained
+    order = [3, 1, 0, 5, 4, 2]
+    extra = torch.cat([torch.zeros(40, 1), named.x[:, order]], dim=1)
+    names = ("nonsense", *(tuple("abcdef")[place] for place in order))
+    shuffled = replace(named, x=extra, feature_names=names)
+    assert torch.equal(pretrained.answers(shuffled), pretrained.answers(named))
+    with pytest.raises(DataError, match=r"6 feature columns of its training. 'tiny' lacks 'f'"):
+        pretrained.answers(replace(named, x=named.x[:, :5], feature_names=tuple("abcde")))
+    with pytest.raises(DataError, match="trained on 6 feature columns. 'tiny' has 5"):
+        pretrained.answers(replace(named, x=named.x[:, :5], feature_names=None))
+
+
+def test_sparse_columns_are_found_by_name_too(named, split):
+    config = TrainConfig(epochs=1)
+    words = replace(named, x=sparse_features(sp.csr_array(named.x.numpy())))
+    model = make_model("ed-hnn", in_features=6, num_classes=2, hidden=8, classifier_hidden=8)
+    result = fit(model, words, split, config)
+    pretrained = Pretrained(
+        name="ed-hnn", model=model, objective=result.objective, config=config, feature_names=words.feature_names
+    )
+    backwards = sparse_features(sp.csr_array(named.x.numpy()[:, ::-1]))
+    other = replace(words, x=backwards, feature_names=tuple("fedcba"))
+    assert torch.allclose(pretrained.answers(other), pretrained.answers(words), atol=1e-6)
+
+
+def test_another_hypergraph_is_answered(trained):
+    pretrained, _ = trained
+    other = NodeDataset(name="o", hypergraph=Hypergraph.from_hyperedges([[0, 1, 2]], num_nodes=4), x=torch.ones(4, 6))
+    answers = pretrained.answers(other)
+    assert answers.shape == (4, 2)
+    assert torch.allclose(answers.sum(dim=1), torch.ones(4))
+
+
+def test_classes_are_matched_by_name(trained, named):
+    pretrained, _ = trained
+    y = torch.tensor([0, 1, 2, -1] + [-1] * 36)
+    other = replace(named, y=y, class_names=("red", "blue", "green"))
+    with pytest.raises(DataError, match="Got 'green'"):
+        with_classes(other, pretrained)
+    y[2] = -1
+    assert with_classes(other, pretrained).y[:4].tolist() == [1, 0, -1, -1]
+    with pytest.raises(DataError, match="trained for classification"):
+        with_classes(replace(other, y=y.float(), task="regression", class_names=None), pretrained)
+
+
+def test_broken_folders_are_refused(trained, tmp_path):
+    folder = trained[0].save_pretrained(tmp_path / "model")
+    with pytest.raises(UsageError, match="must be a model folder"):
+        from_pretrained(tmp_path)
+    with pytest.raises(UsageError, match="--split does not apply"):
+        load_models(folder, split=0)
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "in_features": 7}))
+    with pytest.raises(DataError, match="must fit"):
+        from_pretrained(folder)
+    (folder / "config.json").write_text(json.dumps({**config, "format": 2}))
+    with pytest.raises(DataError, match="format must be 1. Got 2"):
+        from_pretrained(folder)
+    (folder / "config.json").write_text(json.dumps(config))
+    (folder / "model.safetensors").write_bytes(b"no")
+    with pytest.raises(DataError, match=r"intact safetensors.*Copy the model folder"):
+        from_pretrained(folder)
