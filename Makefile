@@ -20,13 +20,13 @@ $(STAMP): pyproject.toml constraints.txt $(NATIVE)
 	@$(BIN)/edhnn --version
 	@touch $(STAMP)
 
-demo: $(STAMP)   ## a hypergraph made, examined and pictured, in demo/
+demo: $(STAMP)   ## a hypergraph examined, ED-HNN and an MLP trained on it; report in demo/
 	@mkdir -p demo
 	$(BIN)/edhnn data convert csbm-4 demo/csbm-4.hif.json.gz --force
 	$(BIN)/edhnn data doctor demo/csbm-4.hif.json.gz --picture demo/csbm-4.png
-	@echo
-	@echo "Written: demo/csbm-4.hif.json.gz (the hypergraph, in HIF) and demo/csbm-4.png (its picture)."
-	@echo "Your own: $(BIN)/edhnn data doctor memberships.csv"
+	$(BIN)/python examples/demo.py demo
+	@echo "Written: demo/csbm-4.png (a picture of the hypergraph) and demo/ed-hnn/report.html (the run on one page)."
+	@echo "Your own: $(BIN)/edhnn data doctor memberships.csv, then $(BIN)/edhnn train memberships.csv --label COLUMN"
 
 test: $(STAMP)   ## the everyday test suite
 	$(BIN)/python -m pytest -n $(WORKERS)

@@ -2,11 +2,11 @@
 
     EDHNN_DATA=... python benchmarks/baselines.py [--datasets cora house] [--models hgnn hcha] [--epochs 10]
 
-Sizes are those of training/presets_baselines.toml, and for ED-HNN those of the preset ``paper`` (see SIZES). An epoch is
-forward, backward and a step of Adam on all nodes, as in training, without the evaluation; inference is one forward pass
-without gradients. Structure (clique graph, HyperGCN's graph, HyperND's diffusion, HyperSAGE's first means) is made once
-and its time stands apart as ``preparation``: the first inference less the median. The median of the epochs is
-reported, with their quartiles. Results go to benchmarks/results/baselines.json, and a run replaces the rows it measured.
+Sizes are those of training/presets_baselines.toml, and for ED-HNN those of the preset ``paper`` (see SIZES). An epoch
+is forward, backward and a step of Adam on all nodes, as in training, without the evaluation; inference is one forward
+pass without gradients. Structure (clique graph, HyperGCN's graph, HyperND's diffusion, HyperSAGE's first means) is made
+once and its time stands apart as ``preparation``: the first inference less the median. The median of the epochs is
+reported, with their quartiles. Results go to benchmarks/results/baselines.json; a run replaces the rows it measured.
 """
 
 import argparse
@@ -135,7 +135,8 @@ def main() -> None:
             save(row)
             print(
                 f"{dataset:9} {model:21} {row['parameters']:>9,} parameters  "
-                f"epoch {1e3 * row['seconds_per_epoch']:9.1f} ms  inference {1e3 * row['seconds_per_inference']:8.1f} ms  "
+                f"epoch {1e3 * row['seconds_per_epoch']:9.1f} ms  "
+                f"inference {1e3 * row['seconds_per_inference']:8.1f} ms  "
                 f"preparation {1e3 * row['preparation']:8.1f} ms  peak {row['peak_gib_of_process']:.2f} GiB",
                 flush=True,
             )

@@ -6,6 +6,7 @@ Random hypergraphs; dropout 0.5, LayerNorm before and after, as trained. `python
 import os
 import sys
 import time
+from functools import partial
 
 import torch
 from torch.nn.functional import dropout, layer_norm
@@ -44,7 +45,7 @@ def main() -> None:
                     continue
                 os.environ["EDHNN_KERNELS"] = "torch" if kernel == "torch" else "native"
                 call = textbook if kernel == "textbook" else fused
-                times = [cost(lambda call=call: call(a, b, links, vectors, q), leaves) for _ in range(REPEATS)]
+                times = [cost(partial(call, a, b, links, vectors, q), leaves) for _ in range(REPEATS)]
                 scale = 1e9 / links.num_links / channels
                 forward, backward = (scale * min(column) for column in zip(*times, strict=True))
                 print(f"{name:9} {threads:7}  {kernel:9} {forward:8.2f} {backward:9.2f}", flush=True)

@@ -67,11 +67,19 @@ from edhnn.training.summary import RunSummary as RunSummary
 from edhnn.transforms import add_singletons as add_singletons
 
 if _typing.TYPE_CHECKING:
-    from edhnn.estimators import HypergraphLabelSpreading as HypergraphLabelSpreading
+    from edhnn.estimators.label_spreading import HypergraphLabelSpreading as HypergraphLabelSpreading
+    from edhnn.estimators.networks import EDHNNClassifier as EDHNNClassifier
+    from edhnn.estimators.networks import EDHNNRegressor as EDHNNRegressor
+    from edhnn.estimators.samples import NodeSamples as NodeSamples
 
 __version__ = "0.1.0"
 
-_LAZY = {"HypergraphLabelSpreading": "edhnn.estimators"}
+_LAZY = {
+    "HypergraphLabelSpreading": "edhnn.estimators.label_spreading",
+    "EDHNNClassifier": "edhnn.estimators.networks",
+    "EDHNNRegressor": "edhnn.estimators.networks",
+    "NodeSamples": "edhnn.estimators.samples",
+}
 """Public names whose modules load at first use: they need scikit-learn, which is slow to import."""
 
 

@@ -11,6 +11,7 @@ import torch
 from edhnn import DataError, NodeDataset, Split, TrainConfig, UsageError, fit, make_model
 from edhnn.data.dataset import sparse_features
 from edhnn.training.divergence import DivergedError
+from edhnn.training.fit import make_adam
 from edhnn.training.state import read_state, write_state
 
 NAN = float("nan")
@@ -263,3 +264,20 @@ def test_sparse_features_train_like_dense_ones(tiny, split):
     words = NodeDataset(name="s", hypergraph=tiny.hypergraph, x=sparse(tiny.x), y=tiny.y, task=tiny.task)
     a, b = (fit(model_for(tiny, **quiet), dataset, split, config).outputs for dataset in (tiny, words))
     assert torch.allclose(a, b, atol=1e-5)
+
+
+def test_a_model_with_groups_of_its_own_resumes_too(tiny, split, tmp_path):
+    config = TrainConfig(epochs=4)
+    make = lambda: make_model("unigcnii", in_features=6, num_classes=2, hidden=8)  # noqa: E731
+    assert [group["weight_decay"] for group in make_adam(make(), config).param_groups] == [0.01, 5e-4]
+    assert [group["weight_decay"] for group in make_adam(make(), TrainConfig(weight_decay=0.1)).param_groups] == [0.1]
+    whole, _ = records_of(make(), tiny, split, config)
+    kept = []
+
+    def at_two(record, snapshot):
+        if record.epoch == 2:
+            write_state(snapshot(), tmp_path / "state.safetensors")
+            kept.append(read_state(tmp_path / "state.safetensors"))
+
+    fit(make(), tiny, split, config, watch=at_two)
+    assert records_of(make(), tiny, split, config, state=kept[0])[0] == whole[2:]

@@ -98,7 +98,7 @@ def test_settings_win_over_the_file_and_the_file_over_the_preset(tmp_path):
         ("dropout=1.5", "dropout rate"),
     ],
 )
-def test_settings_that_cannot_be_meant(word, message, tiny):
+def test_settings_that_cannot_be_meant(word, message, tiny, without_shape_checks):
     with pytest.raises(UsageError, match=message):
         plan = request_from_settings([word]).plan(tiny)
         plan.num_parameters(tiny)
@@ -128,3 +128,8 @@ def test_a_plan_is_checked_at_once():
         Plan(options={"hiden": 3})
     with pytest.raises(UsageError, match="model must be one of"):
         Plan(model="transformer")
+
+
+def test_models_trained_without_self_loops_get_none(tiny):
+    assert Request(model="mlp").plan(tiny).train.transforms == ()
+    assert Request(model="hgnn").plan(tiny).train.transforms == ("add_singletons",)

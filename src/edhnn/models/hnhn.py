@@ -100,7 +100,7 @@ class HNHN(HypergraphModel):
             by_degree, by_size = power(degree, config.node_power), power(size, config.edge_power)
             in_edge = to_edges(by_degree if powered else degree, hypergraph, "sum")
             at_node = to_nodes(by_size if powered else size, hypergraph, "sum")
-            return by_degree, power(in_edge, -1), by_size, power(at_node, -1)
+            return by_degree, power(in_edge, -1.0), by_size, power(at_node, -1.0)
 
         key = "HNHN", config.node_power, config.edge_power, powered
         first = self.to_edges[0]

@@ -6,21 +6,22 @@ membership's node and hyperedge, the adjacency with loops is $P_v P_v^\top + P_e
 $$ z \leftarrow \mathrm{ReLU}(\hat A z W + b), \qquad z^0 = P_v x, \qquad
    \mathrm{logits}_v = \mathrm{mean}_{e \ni v} z_{ve}. $$
 
-The expansion has $\sum_v d_v^2 + \sum_e |e|^2$ entries and is never made: its product is two sums along memberships.
+The expansion has $\sum_v d_v^2 + \sum_e |e|^2$ entries and is never made: with $P = [P_v, P_e]$ its product is one with
+$P^\top$ and one with $P$, of two entries per membership each.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal, final
+from typing import Literal, NamedTuple, final
 
+import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from edhnn import kernels
 from edhnn.hypergraph import Hypergraph
-from edhnn.incidence import edge_to_incidence, node_to_incidence
 from edhnn.kernels import Links
 from edhnn.kernels.links import from_parts
 from edhnn.models.contract import HypergraphLike, HypergraphModel, as_hypergraph
@@ -86,11 +87,13 @@ class LEGCN(HypergraphModel):
         refuse_weights(joined, "LEGCN", why, "edge_weight", "incidence_weight")
         first, *later = self.convolutions
         assert isinstance(first, Projection)
-        z_ev = self._propagate(node_to_incidence(first.project(x), joined), joined, first)
+        by_node = line_links(joined)[1]
+        z_ev = kernels.gather_sum(first.project(x), by_node.transposed())
+        z_ev = self._propagate(z_ev, joined, first)
         for convolution in later:
             assert isinstance(convolution, Projection)
             z_ev = self._propagate(convolution.project(self.dropout(z_ev.relu())), joined, convolution)
-        return kernels.gather_sum(z_ev, membership_links(joined)[0], mean=True)
+        return kernels.gather_sum(z_ev, by_node, mean=True)
 
     def _propagate(self, z_ev: Tensor, hypergraph: Hypergraph, convolution: Projection) -> Tensor:
         return convolution.shift(line_product(z_ev, hypergraph, self.config.normalisation))
@@ -100,31 +103,48 @@ def line_product(
     z_ev: Float[Tensor, "I D"], hypergraph: Hypergraph, normalisation: Normalisation
 ) -> Float[Tensor, "I D"]:
     """The normalised adjacency of the line expansion, times a table of a row per membership."""
-    by_node, by_edge = membership_links(hypergraph)
-    reach = hypergraph.degree[hypergraph.node_index] + hypergraph.edge_size[hypergraph.edge_index]
-
-    def shared(values: Tensor) -> Tensor:
-        at_node = node_to_incidence(kernels.gather_sum(values, by_node), hypergraph)
-        return at_node + edge_to_incidence(kernels.gather_sum(values, by_edge), hypergraph)
-
+    owners, weights = line_links(hypergraph)[0], line_weights(hypergraph, z_ev)
     if normalisation == "row":
-        return shared(z_ev) / reach.to(z_ev)[:, None]
-    scale = (reach - 1).to(z_ev).rsqrt()[:, None]
-    scaled = scale * z_ev
-    return scale * (shared(scaled) - scaled)
+        return kernels.gather_sum(kernels.gather_sum(z_ev, owners.transposed()), owners, weights.row)
+    shared = kernels.gather_sum(z_ev, owners.transposed(), weights.root)
+    return torch.addcmul(kernels.gather_sum(shared, owners, weights.root), z_ev, weights.loop, value=-1)
 
 
-def membership_links(hypergraph: Hypergraph) -> tuple[Links, Links]:
-    """Links from nodes to their memberships, and from hyperedges to theirs; found once per hypergraph."""
+class LineWeights(NamedTuple):
+    """What normalises: by link, over the reach with loops of 2 and over its root with loops of 1; and the loops."""
+
+    row: Float[Tensor, " J"]
+    root: Float[Tensor, " J"]
+    loop: Float[Tensor, "I 1"]
+
+
+def line_weights(hypergraph: Hypergraph, like: Tensor) -> LineWeights:
+    """The weights in a type, found once per hypergraph."""
+
+    def make() -> LineWeights:
+        reach = (hypergraph.degree[hypergraph.node_index] + hypergraph.edge_size[hypergraph.edge_index]).to(like)
+        both = reach.repeat_interleave(2)
+        return LineWeights(1 / both, (both - 1).rsqrt(), 1 / (reach - 1)[:, None])
+
+    return per_hypergraph(hypergraph, ("line weights", like.dtype), make)
+
+
+def line_links(hypergraph: Hypergraph) -> tuple[Links, Links]:
+    """Links from each membership to its node and its hyperedge, numbered N + e, and from nodes to their memberships."""
 
     def make() -> tuple[Links, Links]:
-        nodes, edges = kernels.node_links(hypergraph), kernels.edge_links(hypergraph)
-        numbers = edges.row_place
-        column_ptr = numbers.new_zeros(len(numbers) + 1)
-        column_ptr[1:] = numbers + 1
-        order = hypergraph.node_order
-        by_node = from_parts(nodes.row_ptr, order, order, column_ptr, hypergraph.node_index, None)
-        by_edge = from_parts(edges.row_ptr, numbers, None, column_ptr, hypergraph.edge_index, None)
-        return by_node, by_edge
+        node, edge, order = hypergraph.node_index, hypergraph.edge_index, hypergraph.node_order
+        count, nodes = len(node), hypergraph.num_nodes
+        number = torch.arange(count + 1, device=node.device)
+        owners = from_parts(
+            2 * number,
+            torch.stack([node, nodes + edge], dim=1).flatten(),
+            None,
+            torch.cat([hypergraph.node_ptr, count + hypergraph.edge_ptr[1:]]),
+            torch.cat([order, number[:-1]]),
+            torch.cat([2 * order, 2 * number[:-1] + 1]),
+        )
+        by_node = from_parts(hypergraph.node_ptr, order, order, number, node, None)
+        return owners, by_node
 
-    return per_hypergraph(hypergraph, "memberships", make)
+    return per_hypergraph(hypergraph, "line expansion", make)

@@ -1,8 +1,8 @@
 r"""Fixed averages along memberships, the convolutions' propagation.
 
 With $H$ the incidence matrix (entries $w_{ev}$), $W$ the hyperedges' weights, $d_v = \sum_e w_e w_{ev}$ and
-$k_e = \sum_v w_{ev}$. A degree of 0 contributes a factor of 0. All factors go into the weights of the memberships, which
-are found once per hypergraph: what is left for a pass is two weighted sums.
+$k_e = \sum_v w_{ev}$. A degree of 0 contributes a factor of 0. All factors go into the weights of the memberships,
+which are found once per hypergraph: what is left for a pass is two weighted sums.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def symmetric_smoothing(x: Float[Tensor, "N D"], hypergraph: Hypergraph) -> Floa
 
     def factors() -> tuple[Tensor, Tensor, Tensor, Tensor]:
         degree, size = totals(hypergraph)
-        return power(degree, -0.5), torch.ones_like(size), power(size, -1), power(degree, -0.5)
+        return power(degree, -0.5), torch.ones_like(size), power(size, -1.0), power(degree, -0.5)
 
     return smoothed(x, hypergraph, "symmetric", factors)
 
@@ -39,7 +39,7 @@ def row_smoothing(x: Float[Tensor, "N D"], hypergraph: Hypergraph) -> Float[Tens
 
     def factors() -> tuple[Tensor, Tensor, Tensor, Tensor]:
         degree, size = totals(hypergraph)
-        return torch.ones_like(degree), torch.ones_like(size), power(size, -1), power(degree, -1)
+        return torch.ones_like(degree), torch.ones_like(size), power(size, -1.0), power(degree, -1.0)
 
     return smoothed(x, hypergraph, "row", factors)
 
@@ -53,7 +53,7 @@ def degree_smoothing(x: Float[Tensor, "N D"], hypergraph: Hypergraph, aggregate:
     def factors() -> tuple[Tensor, Tensor, Tensor, Tensor]:
         degree, size = totals(hypergraph)
         within = power(to_edges(degree, hypergraph, aggregate), -0.5)
-        share = power(size, -1) if aggregate == "mean" else torch.ones_like(size)
+        share = power(size, -1.0) if aggregate == "mean" else torch.ones_like(size)
         return torch.ones_like(degree), torch.ones_like(size), share * within, power(degree, -0.5)
 
     return smoothed(x, hypergraph, ("degree", aggregate), factors)

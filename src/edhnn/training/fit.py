@@ -136,21 +136,18 @@ def fit_inputs(
     y = labels_of(dataset)
     y_train, y_valid = y[split.train], y[split.valid]  # test labels are not touched before the end
     x, hypergraph = inputs.x, inputs.hypergraph
-    names = [name for name, _ in model.named_parameters()]
-    optimiser = torch.optim.Adam(
-        model.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay, fused=True
-    )
+    optimiser = make_adam(model, config)
     now = FitState() if state is None else state
     if now.epoch:
         model.load_state_dict(now.model)
-        load_adam(optimiser, names, now.adam)
+        load_adam(optimiser, model, now.adam)
     begun, before = time.perf_counter(), now.seconds
     outputs: Tensor | None = None
     noiseless: bool | None = None
 
     def snapshot() -> FitState:
         now.model = {name: tensor.detach() for name, tensor in model.state_dict().items()}
-        now.adam = adam_tensors(optimiser, names)
+        now.adam = adam_tensors(optimiser, model)
         now.seconds = before + time.perf_counter() - begun
         return now
 
@@ -207,6 +204,13 @@ def fit_inputs(
         objective=objective,
         seconds=before + time.perf_counter() - begun,
     )
+
+
+def make_adam(model: nn.Module, config: TrainConfig) -> torch.optim.Adam:
+    """Adam; a model that decays its parameters in groups of its own (UniGCNII) does so unless a decay is asked for."""
+    own = getattr(model, "parameter_groups", None)
+    groups = model.parameters() if own is None or config.weight_decay else own()
+    return torch.optim.Adam(groups, lr=config.learning_rate, weight_decay=config.weight_decay, fused=True)
 
 
 def _check_sizes(model: nn.Module, inputs: Inputs, objective: Objective) -> None:

@@ -1,8 +1,9 @@
 """How many splits train at once, by rule.
 
 Splits share nothing, threads within a step share everything: so as many processes as there are cores, each with one
-thread, as long as the splits last and their memory fits; a single split gets all cores. Measured on two cores, ten
-splits (benchmarks/results/jobs.json): two processes of one thread against one process of two threads took MEASURED.
+thread, as long as there are splits and their memory fits. A single split gets all cores, and so does work that is over
+before a second Python has started. `benchmarks/jobs.py` compares the two on the machine at hand; on a busy one the
+difference is larger, as two threads that wait for each other lose more than two that do not.
 """
 
 from __future__ import annotations

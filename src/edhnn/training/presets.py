@@ -91,7 +91,7 @@ def find_preset(dataset: NodeDataset, model: str = "ed-hnn", name: PresetName | 
     table = recorded_presets()[name][model]
     values = {**table["common"], **table[dataset.name]}
     train, origin, chosen = values.pop("train", {}), values.pop("origin"), values.pop("model", model)
-    return Preset(model=chosen, options=values, train=train, origin=f"preset {name}: {origin}")
+    return Preset(model=chosen, options=values, train=_transforms(chosen) | train, origin=f"preset {name}: {origin}")
 
 
 def _datasets(name: str, model: str) -> list[str]:
@@ -111,8 +111,15 @@ def auto_preset(dataset: NodeDataset, model: str) -> Preset:
         options["hidden"] = _width(dataset)
     if "classifier_hidden" in known:
         options["classifier_hidden"] = options["hidden"]
-    train = {"feature_scaling": "standard"} if _oddly_scaled(dataset) else {}
-    return Preset(model=model, options=options, train=train, origin="preset auto: by the size of the data")
+    train: dict[str, Any] = {"feature_scaling": "standard"} if _oddly_scaled(dataset) else {}
+    return Preset(
+        model=model, options=options, train=_transforms(model) | train, origin="preset auto: by the size of the data"
+    )
+
+
+def _transforms(model: str) -> dict[str, Any]:
+    """Self-loops, unless the model is trained without them."""
+    return {} if MODELS[model].singletons else {"transforms": ()}
 
 
 def _width(dataset: NodeDataset) -> int:

@@ -18,7 +18,6 @@ from edhnn.training.checks import check_splits, check_trainable
 from edhnn.training.dataset_file import write_training_data
 from edhnn.training.ensemble import load_models, mean_of
 from edhnn.training.environment import describe_environment
-from edhnn.training.fit import EpochRecord
 from edhnn.training.inputs import make_inputs
 from edhnn.training.jobs import choose_jobs
 from edhnn.training.json_file import write_json
@@ -124,24 +123,23 @@ def _train_splits(
                         dataset,
                         inputs,
                         splits[number],
-                        watch=lambda split, record: show(split, record.epoch, record),
+                        watch=show,
                         should_stop=wish,
                     )
     finally:
         close()
 
 
-def _progress(plan: Plan, splits: int) -> tuple[Callable[[int, int, object], None], Callable[[], None]]:
+def _progress(plan: Plan, splits: int) -> tuple[Callable[[JsonObject], None], Callable[[], None]]:
     """A bar over all epochs of all unfinished splits, with the last loss and validation score."""
     bar = DelayedBar("Training", splits * plan.train.epochs, in_bytes=False)
     done: dict[int, int] = {}
 
-    def show(split: int, epoch: int, record: object) -> None:
-        done[split] = epoch
-        note = f" split {split}, epoch {epoch}"
-        if isinstance(record, EpochRecord):
-            name, value = next(iter(record.valid.items()))
-            note += f", loss {record.loss:.3g}, validation {name} {value:.3g}"
+    def show(record: JsonObject) -> None:
+        done[record["split"]] = record["epoch"]
+        name, value = next(iter(record["valid"].items()))
+        score = "" if value is None else f", validation {name} {value:.3g}"
+        note = f" split {record['split']}, epoch {record['epoch']}, loss {record['loss']:.3g}{score}"
         bar.show(sum(done.values()), note)
 
     return show, bar.close

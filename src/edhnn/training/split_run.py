@@ -21,11 +21,12 @@ from edhnn.training.pretrained import Pretrained
 from edhnn.training.run_folder import SplitFolder, finite, json_line
 from edhnn.training.state import FitState, read_state, write_state
 from edhnn.training.tasks import make_objective
+from edhnn.typing import JsonObject
 
 CHECKPOINT_SECONDS: Final = 5.0
 
-Watcher = Callable[[int, EpochRecord], None]
-"""Sees the number of the split and each epoch."""
+Watcher = Callable[[JsonObject], None]
+"""Sees every line of ``metrics.jsonl``."""
 
 
 class StoppedError(EdhnnError):
@@ -80,7 +81,8 @@ def train_split(
 
         def each_epoch(record: EpochRecord, snapshot: Callable[[], FitState]) -> None:
             nonlocal saved
-            log.write(json_line({"split": number, **asdict(record)}))
+            line = {"split": number, **asdict(record)}
+            log.write(json_line(line))
             log.flush()
             stop = should_stop()
             if stop or time.monotonic() - saved >= CHECKPOINT_SECONDS:
@@ -88,7 +90,7 @@ def train_split(
                 write_state(snapshot(), folder.state)
                 saved = time.monotonic()
             if watch is not None:
-                watch(number, record)
+                watch(line)
             if stop:
                 raise StoppedError(f"Stopped at split {number}, epoch {record.epoch}; all of it is saved.")
 

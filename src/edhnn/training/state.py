@@ -11,7 +11,7 @@ from typing import final
 import safetensors
 import safetensors.torch
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from edhnn.data.files import atomic_file
 from edhnn.errors import DataError
@@ -49,21 +49,19 @@ class FitState:
     seconds: float = 0.0
 
 
-def adam_tensors(optimiser: torch.optim.Adam, names: list[str]) -> Tensors:
+def adam_tensors(optimiser: torch.optim.Adam, model: nn.Module) -> Tensors:
     """Adam's state by name; parameters that never had a gradient have none."""
-    parameters = [parameter for group in optimiser.param_groups for parameter in group["params"]]
     return {
         f"{moment}/{name}": optimiser.state[parameter][moment]
-        for name, parameter in zip(names, parameters, strict=True)
+        for name, parameter in model.named_parameters()
         if optimiser.state.get(parameter)
         for moment in _MOMENTS
     }
 
 
-def load_adam(optimiser: torch.optim.Adam, names: list[str], tensors: Tensors) -> None:
+def load_adam(optimiser: torch.optim.Adam, model: nn.Module, tensors: Tensors) -> None:
     """Put back what `adam_tensors` took."""
-    parameters = [parameter for group in optimiser.param_groups for parameter in group["params"]]
-    for name, parameter in zip(names, parameters, strict=True):
+    for name, parameter in model.named_parameters():
         if f"step/{name}" in tensors:
             optimiser.state[parameter] = {moment: tensors[f"{moment}/{name}"].clone() for moment in _MOMENTS}
 

@@ -26,12 +26,13 @@ from edhnn.training.locks import locked
 from edhnn.training.run_folder import RunFolder
 from edhnn.training.split_run import StoppedError, train_split
 from edhnn.training.stopping import Wish, listening
+from edhnn.typing import JsonObject
 
 _LOOK_SECONDS = 0.1
 _FOREVER = 1e9
 
-Seen = Callable[[int, int, str], None]
-"""Sees the number of a split, its epoch and its last line."""
+Seen = Callable[[JsonObject], None]
+"""Sees the last line of a split's ``metrics.jsonl``."""
 
 
 class WorkerError(EdhnnError):
@@ -89,7 +90,7 @@ def _look(folder: RunFolder, seen: Seen) -> None:
                 record = json.loads(lines[-1])
             except ValueError:  # a line longer than what was read
                 continue
-            seen(record["split"], record["epoch"], lines[-1].decode())
+            seen(record)
 
 
 def _last_words(words: IO[bytes], code: int) -> str:

@@ -29,7 +29,9 @@
 #define EDHNN_TARGET_END
 #endif
 
-#if defined(__GNUC__)
+#if defined(__SANITIZE_ADDRESS__)  // speed does not matter there, and inlining makes the compiler take minutes
+#define EDHNN_INLINE inline
+#elif defined(__GNUC__)
 #define EDHNN_INLINE inline __attribute__((always_inline))
 #else
 #define EDHNN_INLINE __forceinline

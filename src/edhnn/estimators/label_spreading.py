@@ -1,4 +1,4 @@
-r"""The scikit-learn face: labels spread over a hypergraph by diffusion.
+r"""Labels spread over a hypergraph by diffusion, as a scikit-learn classifier.
 
 A sample is a node, a feature is a hyperedge: ``X`` is the nodes x hyperedges incidence matrix, or a `Hypergraph`. So
 pipelines, `clone`, cross-validation and grid search work as with any classifier. `edhnn.HypergraphLabelSpreading` loads

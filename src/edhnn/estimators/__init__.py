@@ -1,0 +1,1 @@
+"""The scikit-learn face: diffusion and networks as estimators."""

@@ -1,0 +1,53 @@
+"""What is derived from a hypergraph is kept for as long as it lives, and for it alone."""
+
+import gc
+import weakref
+
+import torch
+
+from edhnn.nn.remembered import per_features, per_hypergraph
+from tests.models.dense import build, features, sample
+
+
+def test_made_once_per_hypergraph_and_key():
+    made, first, second = [], sample(), sample()
+
+    def make():
+        made.append(len(made))
+        return made[-1]
+
+    assert [per_hypergraph(first, "a", make) for _ in range(3)] == [0, 0, 0]
+    assert (per_hypergraph(first, "b", make), per_hypergraph(second, "a", make)) == (1, 2)
+
+
+def test_features_changed_in_place_or_by_option_are_read_again():
+    joined, x, made = sample(), features(), []
+
+    def make(given):
+        made.append(given.sum())
+        return made[-1]
+
+    for _ in range(2):
+        per_features(joined, x, "sum", 1, make)
+    assert len(made) == 1
+    x.mul_(2)
+    assert per_features(joined, x, "sum", 1, make) == x.sum()
+    per_features(joined, x, "sum", 2, make)
+    per_features(joined, x, "sum", 2, make, torch.ones(1))
+    assert len(made) == 4
+
+
+def test_inference_tensors_are_served():
+    with torch.inference_mode():
+        x = features() * 1
+        assert build("hypernd")(x, sample()).isfinite().all()
+
+
+def test_nothing_outlives_its_hypergraph():
+    joined, x = sample(), features()
+    for name in ("ce-gcn", "hgnn", "hypergcn", "hypernd", "hypersage", "legcn"):
+        build(name)(x, joined)
+    gone = weakref.ref(joined)
+    del joined
+    gc.collect()
+    assert gone() is None
