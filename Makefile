@@ -36,7 +36,7 @@ test-slow: $(STAMP)  ## the heavier tests too
 
 sanitize:        ## the native kernels under the address and undefined-behaviour sanitizers
 	@mkdir -p build/sanitize
-	$(CXX) -std=c++17 -O1 -g -Wall -Wextra -Werror -fopenmp -ffp-contract=off -fno-omit-frame-pointer \
+	$(CXX) -std=c++17 -O0 -g1 -Wall -Wextra -Werror -fopenmp -ffp-contract=off -fno-omit-frame-pointer \
 		-fsanitize=address,undefined -fno-sanitize-recover=all tests/native/harness.cpp -o build/sanitize/harness
 	build/sanitize/harness
 

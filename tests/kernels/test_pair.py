@@ -56,6 +56,21 @@ def test_large_problems_agree_with_torch(dtype, shape, channels):
     )
 
 
+@pytest.mark.usefixtures("instruction_set")
+@both_dtypes
+def test_few_rows_and_a_large_table_of_columns(dtype):
+    """Forward, too, goes column by column there: 12 MB of columns, 40 rows."""
+    links, draw = random_links(40, 30000, 50000, dtype)
+    tensors = pair_arguments(links, 100, draw, ALL_ON)
+    found = []
+    for threads in (1, 2):
+        torch.set_num_threads(threads)
+        found.append(run("native", lambda: call_pair(pair_sum, tensors, links, ALL_ON)))
+    assert torch.equal(*found)
+    exact = {name: tensor.double() for name, tensor in tensors.items()}
+    close(found[0], run("torch", lambda: call_pair(pair_sum, exact, links, ALL_ON)), dtype)
+
+
 @needs_native
 @pytest.mark.parametrize("shape", [(300, 20, 9000), (20, 300, 9000), (2000, 3000, 9000), (1, 1, 1)], ids=str)
 def test_the_number_of_threads_changes_no_bit(shape):

@@ -26,7 +26,7 @@ from edhnn.expansions import clique_multiplicity
 from edhnn.hypergraph import Hypergraph
 from edhnn.models.contract import HypergraphLike, HypergraphModel, as_hypergraph
 from edhnn.models.option_checks import check_choices, check_counts, refuse_weights
-from edhnn.nn.attention import attend, head_scores, link_softmax
+from edhnn.nn.attention import attend, glorot_heads, head_scores, link_softmax
 from edhnn.nn.graph_operator import GraphOperator, normalised_with_loops
 from edhnn.nn.mlp import Dropout
 from edhnn.nn.projection import Projection, layer_widths
@@ -176,12 +176,6 @@ class GATLayer(nn.Module):
         scores = F.leaky_relu(scores + head_scores(z, self.source).index_select(0, links.row_column), 0.2)
         out = attend(z, links, link_softmax(scores, links))
         return (out.view(len(out), self.heads, -1).mean(dim=1) if self.average else out) + self.bias
-
-
-def glorot_heads(heads: int, width: int, generator: torch.Generator) -> nn.Parameter:
-    r"""A vector per head from $U(\pm\sqrt{6/(\text{heads} + \text{width})})$, as PyG draws them."""
-    bound = (6 / (heads + width)) ** 0.5
-    return nn.Parameter(torch.empty(heads, width).uniform_(-bound, bound, generator=generator))
 
 
 def hidden_norms(norm: BatchOrNone, width: int, layers: int) -> nn.ModuleList:

@@ -20,11 +20,10 @@ from torch import Tensor, nn
 
 from edhnn import kernels
 from edhnn.hypergraph import Hypergraph
-from edhnn.models.clique_graphs import glorot_heads
 from edhnn.models.contract import HypergraphLike, HypergraphModel, as_hypergraph
 from edhnn.models.option_checks import check_counts
 from edhnn.nn.aggregate import divided, edge_total, node_total, node_weights, to_edges
-from edhnn.nn.attention import attend, head_scores, link_softmax
+from edhnn.nn.attention import attend, glorot_heads, head_scores, link_softmax
 from edhnn.nn.mlp import Dropout
 from edhnn.nn.projection import Projection
 from edhnn.nn.smoothing import row_smoothing

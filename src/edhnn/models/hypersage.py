@@ -162,12 +162,16 @@ def draw_neighbours(hypergraph: Hypergraph, count: int, generator: torch.Generat
         return None
     owner = torch.repeat_interleave(size[large])
     start = torch.cumsum(size[large], 0) - size[large]
-    place = hypergraph.edge_ptr[hypergraph.edge_index[large]][owner] + torch.arange(len(owner)) - start[owner]
+    place = hypergraph.edge_ptr[hypergraph.edge_index[large]][owner] + _numbers(owner) - start[owner]
     other = place != large[owner]
     owner, place = owner[other], place[other]
-    shuffled = torch.rand(len(owner), generator=generator).argsort()
+    shuffled = torch.rand(len(owner), generator=generator).argsort().to(owner.device)
     order = shuffled[torch.sort(owner[shuffled], stable=True).indices]
     first = torch.cumsum(size[large] - 1, 0) - (size[large] - 1)
-    kept = order[torch.arange(len(owner)) - first[owner[order]] < count]
-    row_ptr, column = torch.arange(len(large) + 1) * count, hypergraph.node_index[place[kept]]
+    kept = order[_numbers(owner) - first[owner[order]] < count]
+    row_ptr, column = torch.arange(len(large) + 1, device=large.device) * count, hypergraph.node_index[place[kept]]
     return large, row_links(row_ptr, column, hypergraph.num_nodes)
+
+
+def _numbers(index: Tensor) -> Tensor:
+    return torch.arange(len(index), device=index.device)

@@ -16,11 +16,10 @@ from torch import Tensor, nn
 
 from edhnn import kernels
 from edhnn.hypergraph import Hypergraph
-from edhnn.models.clique_graphs import glorot_heads
 from edhnn.models.option_checks import check_choices
 from edhnn.models.unignn import UniGNN, UniGNNConfig
 from edhnn.nn.aggregate import node_weights, to_edges
-from edhnn.nn.attention import attend, head_scores, link_softmax
+from edhnn.nn.attention import attend, glorot_heads, head_scores, link_softmax
 from edhnn.nn.mlp import Dropout
 
 Scores = Literal["hyperedge", "pair"]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import torch
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 
 from edhnn import kernels
 from edhnn.kernels import Links
@@ -46,3 +46,9 @@ def attend(x: Float[Tensor, "S D"], links: Links, weight: Float[Tensor, "I A"]) 
 def head_scores(x: Float[Tensor, "R D"], vector: Float[Tensor, "A W"]) -> Float[Tensor, "R A"]:
     """The inner product of each head's columns with its vector."""
     return (x.view(len(x), *vector.shape) * vector).sum(dim=2)
+
+
+def glorot_heads(heads: int, width: int, generator: torch.Generator) -> nn.Parameter:
+    r"""A vector per head from $U(\pm\sqrt{6/(\text{heads} + \text{width})})$, as PyG draws them."""
+    bound = (6 / (heads + width)) ** 0.5
+    return nn.Parameter(torch.empty(heads, width).uniform_(-bound, bound, generator=generator))
