@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edhnn import DataError, UsageError
-from edhnn.kernels import hash_dropout, row_activation
+from edhnn.kernels import hash_dropout, row_activation, row_moments
 from tests.kernels import network_references as references
 from tests.kernels.implementations import both_dtypes, both_implementations, needs_native, run
 from tests.kernels.network_cases import compare
@@ -106,3 +106,42 @@ def test_what_does_not_fit_is_refused(without_shape_checks):
         row_activation(torch.ones(3, 4), norm_weight=torch.ones(4), norm_bias=torch.ones(3))
     with pytest.raises(UsageError, match="dropout rate"):
         hash_dropout(torch.ones(3), 1.0, 0)
+
+
+def loop_moments(x):
+    mean = [sum(row) / len(row) for row in x]
+    return torch.stack(mean), torch.stack([((row - m) ** 2).sum() for row, m in zip(x, mean, strict=True)])
+
+
+@both_dtypes
+@both_implementations
+@settings(max_examples=30)
+@given(st.integers(1, 5), st.sampled_from([1, 3, 8, 17, 33, 70]), st.integers(0, 99))
+def test_moments_are_those_of_the_rows(implementation, dtype, rows, channels, seed):
+    def joined(moments):
+        return torch.stack([moments[0], moments[1]], dim=1)
+
+    compare(
+        implementation,
+        lambda leaves: joined(row_moments(**leaves)),
+        lambda leaves: joined(loop_moments(**leaves)),
+        {"x": generated(seed, rows, channels).to(dtype)},
+        dtype,
+    )
+
+
+@both_implementations
+def test_moments_gradcheck(implementation):
+    x = generated(3, 4, 9).requires_grad_()
+    assert run(implementation, lambda: torch.autograd.gradcheck(row_moments, (x,)))
+
+
+@needs_native
+def test_moments_of_many_rows_do_not_depend_on_threads():
+    x, before = generated(4, 5000, 65).float(), torch.get_num_threads()
+    found = []
+    for threads in (1, 2):
+        torch.set_num_threads(threads)
+        found.append(run("native", lambda: row_moments(x)))
+    torch.set_num_threads(before)
+    assert all(torch.equal(a, b) for a, b in zip(*found, strict=True))

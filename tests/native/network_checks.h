@@ -26,6 +26,7 @@ struct NetworkCalls<float> {
     static constexpr auto pair_forward = edhnn_pair_forward_f32, pair_backward = edhnn_pair_backward_f32;
     static constexpr auto gather = edhnn_gather_f32, gather_weight = edhnn_gather_weight_f32;
     static constexpr auto rows_forward = edhnn_rows_forward_f32, rows_backward = edhnn_rows_backward_f32;
+    static constexpr auto moments_forward = edhnn_moments_forward_f32, moments_backward = edhnn_moments_backward_f32;
     static constexpr auto softmax = edhnn_segment_softmax_f32;
     static constexpr auto softmax_backward = edhnn_segment_softmax_backward_f32;
     static constexpr auto argmax = edhnn_segment_argmax_f32;
@@ -35,6 +36,7 @@ struct NetworkCalls<double> {
     static constexpr auto pair_forward = edhnn_pair_forward_f64, pair_backward = edhnn_pair_backward_f64;
     static constexpr auto gather = edhnn_gather_f64, gather_weight = edhnn_gather_weight_f64;
     static constexpr auto rows_forward = edhnn_rows_forward_f64, rows_backward = edhnn_rows_backward_f64;
+    static constexpr auto moments_forward = edhnn_moments_forward_f64, moments_backward = edhnn_moments_backward_f64;
     static constexpr auto softmax = edhnn_segment_softmax_f64;
     static constexpr auto softmax_backward = edhnn_segment_softmax_backward_f64;
     static constexpr auto argmax = edhnn_segment_argmax_f64;
@@ -175,6 +177,22 @@ void check_rows(Random& random, Index rows, Index channels) {
 }
 
 template <typename T>
+void check_moments(Random& random, Index rows, Index channels) {
+    const auto x = normal<T>(random, rows * channels), ones = std::vector<T>(rows, T(1));
+    std::vector<T> mean(rows), spread(rows), dx(x.size());
+    edhnn::Moments<T> problem{};
+    problem.rows = rows, problem.channels = channels, problem.threads = 2, problem.x = x.data();
+    problem.mean = mean.data(), problem.spread = spread.data(), problem.grad_x = dx.data();
+    problem.grad_mean = ones.data(), problem.grad_spread = ones.data();
+    demand(NetworkCalls<T>::moments_forward(&problem) == 0 && NetworkCalls<T>::moments_backward(&problem) == 0, "the call ends");
+    if (channels == 0) return;  // a mean of nothing is not a number
+    double total = 0, expected = 0, scale = 0;
+    for (Index r = 0; r < rows; ++r) expected += mean[r] + 2 * spread[r], scale += std::abs(mean[r]) + 2 * spread[r];
+    for (std::size_t i = 0; i < x.size(); ++i) total += dx[i] * x[i];
+    demand(near<T>(total, expected, scale), "moments: homogeneous of degrees 1 and 2");
+}
+
+template <typename T>
 void check_softmax(Random& random, const RandomLinks& links, Index columns) {
     const auto x = normal<T>(random, links.links() * columns), grad = normal<T>(random, links.links() * columns);
     std::vector<T> soft(x.size()), back(x.size());
@@ -205,6 +223,7 @@ void check_network(Random& random) {
     check_pair<T>(random, links, width);
     check_gather<T>(random, links, width);
     check_rows<T>(random, links.rows, width);
+    check_moments<T>(random, links.rows, width);
     check_softmax<T>(random, links, width % 10);
 }
 

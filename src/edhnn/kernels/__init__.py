@@ -26,3 +26,4 @@ from edhnn.kernels.proximal import prox_cardinality as prox_cardinality
 from edhnn.kernels.proximal import prox_total_variation as prox_total_variation
 from edhnn.kernels.rowwise import hash_dropout as hash_dropout
 from edhnn.kernels.rowwise import row_activation as row_activation
+from edhnn.kernels.rowwise import row_moments as row_moments

@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-ABI = 2
+ABI = 3
 """Signatures and promises of ``native/kernels.cpp``; a library left over from another version is not used."""
 
 LIBRARY = Path(__file__).parent / "native" / ("kernels.dll" if sys.platform == "win32" else "kernels.so")
@@ -34,7 +34,10 @@ _SIGNATURES |= {
     "segment_softmax_backward": (*_SEGMENTS, _POINTER, _POINTER),
     "segment_argmax": (*_SEGMENTS, _POINTER),
 }
-_NETWORK = ("pair_forward", "pair_backward", "gather", "gather_weight", "rows_forward", "rows_backward")
+_NETWORK = (
+    *("pair_forward", "pair_backward", "gather", "gather_weight"),
+    *("rows_forward", "rows_backward", "moments_forward", "moments_backward"),
+)
 _SIGNATURES |= dict.fromkeys(_NETWORK, (_POINTER,))  # a problem each: see `native_problems`
 
 

@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from edhnn.kernels.links import Links
-from edhnn.kernels.native_problems import Gather, Pair, Rows, plain, plain_or_none, solve
+from edhnn.kernels.native_problems import Gather, MomentsProblem, Pair, Rows, plain, plain_or_none, solve
 from edhnn.kernels.options import PairOptions, RowOptions
 
 
@@ -124,3 +124,22 @@ def _rows(x: Tensor, options: RowOptions, **tensors: Tensor) -> Rows:
         norm_bias=plain_or_none(options.norm_bias),
         **tensors,
     )
+
+
+def row_moments(x: Float[Tensor, "R C"]) -> tuple[Float[Tensor, " R"], Float[Tensor, " R"]]:
+    """See `edhnn.kernels.row_moments`."""
+    mean, spread = x.new_empty(x.shape[0]), x.new_empty(x.shape[0])
+    sizes = {"rows": x.shape[0], "channels": x.shape[1]}
+    solve("moments_forward", MomentsProblem(**sizes, x=plain(x), mean=mean, spread=spread), x.dtype)
+    return mean, spread
+
+
+def row_moments_backward(
+    grad_mean: Float[Tensor, " R"], grad_spread: Float[Tensor, " R"], x: Float[Tensor, "R C"], mean: Float[Tensor, " R"]
+) -> Float[Tensor, "R C"]:
+    """The gradient of x."""
+    grad_x = torch.empty(x.shape, dtype=x.dtype)
+    given = {"grad_mean": plain(grad_mean), "grad_spread": plain(grad_spread), "x": plain(x), "mean": plain(mean)}
+    sizes = {"rows": x.shape[0], "channels": x.shape[1]}
+    solve("moments_backward", MomentsProblem(**sizes, **given, grad_x=grad_x), x.dtype)
+    return grad_x

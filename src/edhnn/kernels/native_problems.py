@@ -61,6 +61,15 @@ class Rows(Problem):
     ]
 
 
+class MomentsProblem(Problem):
+    """``Moments`` of ``native/problems.h``."""
+
+    _fields_ = [
+        *_fields(index="rows channels threads"),
+        *_fields(pointer="x mean spread grad_mean grad_spread grad_x"),
+    ]
+
+
 def solve(name: str, problem: Problem, dtype: torch.dtype) -> None:
     """Run a native network kernel.
 

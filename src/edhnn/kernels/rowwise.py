@@ -6,7 +6,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import pad
 
-from edhnn.kernels import operators_rows, torch_kernels_network
+from edhnn.kernels import operators_moments, operators_rows, torch_kernels_network
 from edhnn.kernels.checks import check_companion, check_name, check_table
 from edhnn.kernels.dispatch import trains_natively
 from edhnn.kernels.hashing import VECTOR_WIDTH, signed_seed, threshold_of
@@ -93,3 +93,28 @@ def hash_dropout(
     padded = x if x.dim() == 2 else pad(x, (0, -len(x) % VECTOR_WIDTH)).view(-1, VECTOR_WIDTH)
     out: Tensor = operators_rows.row_activation(padded, *vars(options).values())
     return out if x.dim() == 2 else out.flatten()[: len(x)]
+
+
+def row_moments(x: Float[Tensor, "R C"]) -> tuple[Float[Tensor, " R"], Float[Tensor, " R"]]:
+    r"""$\mu_r = \tfrac1C \sum_c x_{rc}$ and $\sum_c (x_{rc} - \mu_r)^2$ of every row: what LayerNorm needs to know.
+
+    Args:
+        x: Values on rows.
+
+    Returns:
+        Means, and sums of squares around them.
+
+    Raises:
+        DataError: if ``x`` is not a table of real numbers.
+
+    Example:
+        >>> import torch
+        >>> from edhnn.kernels import row_moments
+        >>> row_moments(torch.tensor([[1.0, 3.0]]))
+        (tensor([2.]), tensor([2.]))
+    """
+    check_table("x", x, x.shape[0])
+    if trains_natively(x):
+        mean, spread = operators_moments.row_moments(x)
+        return mean, spread
+    return torch_kernels_network.row_moments(x)

@@ -164,3 +164,9 @@ def _bags(x: Tensor, index: Tensor, ptr: Tensor, weight: Tensor | None) -> Tenso
         return x.new_zeros(len(ptr) - 1, x.shape[1])
     weight = None if weight is None else weight.to(x.dtype)
     return embedding_bag(index, x, ptr, mode="sum", per_sample_weights=weight, include_last_offset=True)
+
+
+def row_moments(x: Float[Tensor, "R C"]) -> tuple[Float[Tensor, " R"], Float[Tensor, " R"]]:
+    """See `edhnn.kernels.row_moments`."""
+    mean = x.mean(dim=1)
+    return mean, (x - mean[:, None]).square().sum(dim=1)

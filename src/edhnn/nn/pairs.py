@@ -96,8 +96,8 @@ def _first_layer(mlp: MLP, row: Tensor, column: Tensor) -> tuple[Tensor, Tensor,
 
 
 def _moments(x: Tensor, width: int) -> tuple[Tensor, Tensor]:
-    mean = x.mean(dim=1)
-    return (x - mean[:, None]).square().sum(dim=1) / width, mean
+    mean, spread = kernels.row_moments(x)
+    return spread / width, mean
 
 
 def _deep(

@@ -12,7 +12,7 @@
 
 using namespace edhnn;
 
-EDHNN_API int edhnn_kernels_abi() { return 2; }
+EDHNN_API int edhnn_kernels_abi() { return 3; }
 
 EDHNN_API int edhnn_kernels_openmp() {
 #ifdef _OPENMP

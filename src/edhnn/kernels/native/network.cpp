@@ -61,6 +61,12 @@ EDHNN_API int edhnn_instruction_set(int wanted) {
     }                                                                                                     \
     EDHNN_API int edhnn_rows_backward_##SUFFIX(const edhnn::Rows<T>* problem) {                           \
         return edhnn::chosen_kernels<T>().rows_backward(*problem);                                        \
+    }                                                                                                     \
+    EDHNN_API int edhnn_moments_forward_##SUFFIX(const edhnn::Moments<T>* problem) {                      \
+        return edhnn::chosen_kernels<T>().moments_forward(*problem);                                      \
+    }                                                                                                     \
+    EDHNN_API int edhnn_moments_backward_##SUFFIX(const edhnn::Moments<T>* problem) {                     \
+        return edhnn::chosen_kernels<T>().moments_backward(*problem);                                     \
     }
 
 #define EDHNN_SOFTMAX(T, SUFFIX)                                                                                  \

@@ -64,6 +64,16 @@ struct Rows {
     T *grad_x, *grad_norm_weight, *grad_norm_bias;
 };
 
+// mean_r = mean of x_r, spread_r = sum of (x_r - mean_r)^2
+template <typename T>
+struct Moments {
+    Index rows, channels, threads;
+    const T* x;
+    T *mean, *spread;
+    const T *grad_mean, *grad_spread;
+    T* grad_x;
+};
+
 // The kernels of one instruction set.
 template <typename T>
 struct Kernels {
@@ -73,6 +83,8 @@ struct Kernels {
     Status (*gather_weight)(const Gather<T>&);
     Status (*rows_forward)(const Rows<T>&);
     Status (*rows_backward)(const Rows<T>&);
+    Status (*moments_forward)(const Moments<T>&);
+    Status (*moments_backward)(const Moments<T>&);
 };
 
 }  // namespace edhnn

@@ -8,8 +8,10 @@
 #include "pair_call.h"
 #include "gather.h"
 #include "rows.h"
+#include "moments.h"
 
 template <typename T>
 Kernels<T> kernels() {
-    return {pair_forward<T>, pair_backward<T>, gather<T>, gather_weight<T>, rows_forward<T>, rows_backward<T>};
+    return {pair_forward<T>, pair_backward<T>, gather<T>, gather_weight<T>, rows_forward<T>, rows_backward<T>,
+            moments_forward<T>, moments_backward<T>};
 }
