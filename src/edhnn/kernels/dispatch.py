@@ -16,14 +16,14 @@ from edhnn.errors import UsageError, unknown_name
 from edhnn.kernels import native_kernels
 
 CHOICES = ("torch", "native")
+_BUILT = native_kernels.load() is not None  # a tracer need not look inside
 
 
 def native_available() -> bool:
     """Whether the native kernels are built and fit this version of the package."""
-    return native_kernels.load() is not None
+    return _BUILT if torch.compiler.is_compiling() else native_kernels.load() is not None
 
 
-@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]  # the compiler need not look inside
 def active() -> str:
     """The implementation in use: ``"native"`` or ``"torch"``.
 

@@ -2,9 +2,11 @@
 
 Splits share nothing, threads within a step share everything: so as many processes as there are cores, each with one
 thread, as long as there are splits and their memory fits. A single split gets all cores, and so does work that is over
-before a second Python has started. Measured on two cores that others kept busy (load 9), in turns: two
-processes of one thread did 7.9 and 8.9 times the epochs of one process of two threads on Cora, 6.6 times on Senate, as
-threads that wait for each other lose most where cores are contended. `benchmarks/jobs.py` compares the two elsewhere.
+before a second Python has started.
+
+Measured on two cores that others kept busy (load 9), in turns: two processes of one thread did 7.9 and 8.9 times the
+epochs of one process of two threads on Cora, and 6.6 times on Senate; presumably threads that wait for each other lose
+most where cores are contended. No quiet machine was at hand; `benchmarks/jobs.py` makes the comparison there.
 """
 
 from __future__ import annotations
