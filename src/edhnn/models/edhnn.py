@@ -23,7 +23,7 @@ from edhnn.hypergraph import Hypergraph
 from edhnn.models.contract import HypergraphLike, as_hypergraph
 from edhnn.models.encoded import EncodedConfig, EncodedModel
 from edhnn.nn.aggregate import Aggregate
-from edhnn.nn.equivariant import EquivariantOperator, InvariantOperator, sum_to_nodes
+from edhnn.nn.equivariant import EquivariantOperator, InvariantOperator, prepare, sum_to_nodes
 from edhnn.nn.update import ConcatUpdate, DegreeFeature, RestartUpdate
 
 
@@ -115,10 +115,11 @@ class EDHNN(UpdatedModel):
         joined = as_hypergraph(hypergraph, x)
         check_edge_features(self.config.edge_features, x_e, joined)  # type: ignore[attr-defined]
         x_v = h = self.encode(x)
+        shared = [prepare(operator, h.shape[1]) for operator in self.operators]
         for t in range(self.num_iterations):
             place = t % len(self.operators)
             h = self.dropout(h)
-            s = sum_to_nodes(self.operators[place], h, joined, x_e)  # steps 1 to 3
+            s = sum_to_nodes(self.operators[place], h, joined, x_e, shared[place])  # steps 1 to 3
             h = self.activation(self.updates[place](h, s, x_v, joined))  # step 4
         return self.classify(h)
 

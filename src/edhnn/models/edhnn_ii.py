@@ -26,7 +26,7 @@ from edhnn.models.edhnn import EDHNNConfig, UpdatedModel, check_edge_features
 from edhnn.nn.aggregate import edge_total, edge_weights, to_edges
 from edhnn.nn.equivariant import answer_nodes
 from edhnn.nn.mlp import MLP
-from edhnn.nn.pairs import sum_over_links
+from edhnn.nn.pairs import SplitLayer, split_first, sum_over_links
 
 Form = Literal["main-text", "appendix"]
 
@@ -93,31 +93,41 @@ class EDHNNII(UpdatedModel):
         x_v = h = self.encode(x)
         held = joined.num_edges if self.config.form == "main-text" else joined.num_nodes
         state = self.initial.expand(held, -1)
+        width = h.shape[1]
+        shared = [
+            (split_first(phi, width, row_first=False), split_first(rho, width))
+            for phi, rho in zip(_perceptrons(self.phis), _perceptrons(self.rhos), strict=True)
+        ]
         for t in range(self.num_iterations):
             place = t % len(self.phis)
+            speaking, answering = shared[place]
             h = self.dropout(h)
-            state, m_e = self._speak(place, h, state, joined)  # steps 1 and 2
-            rho = self.rhos[place]
-            assert isinstance(rho, MLP)
-            s = answer_nodes(rho, h, m_e, joined, x_e, aggregate=self.config.aggregate)  # step 3
+            state, m_e = self._speak(place, speaking, h, state, joined)  # steps 1 and 2
+            rho = _perceptrons(self.rhos)[place]
+            s = answer_nodes(rho, answering, h, m_e, joined, x_e, aggregate=self.config.aggregate)  # step 3
             h = self.activation(self.updates[place](h, s, x_v, joined))  # step 4
         return self.classify(h)
 
-    def _speak(self, place: int, h: Tensor, state: Tensor, hypergraph: Hypergraph) -> tuple[Tensor, Tensor]:
+    def _speak(
+        self, place: int, layer: SplitLayer, h: Tensor, state: Tensor, hypergraph: Hypergraph
+    ) -> tuple[Tensor, Tensor]:
         """The next state and the hyperedges' messages; in the main text's form they are the same."""
-        phi, aggregate = self.phis[place], self.config.aggregate
-        assert isinstance(phi, MLP)
+        phi, aggregate = _perceptrons(self.phis)[place], self.config.aggregate
         if self.config.form == "appendix":
             m_v = phi(torch.cat([state, h], dim=1))
             return m_v, to_edges(m_v, hypergraph, aggregate)
         m_e = sum_over_links(
             phi,
+            layer,
             state,
             h,
             kernels.edge_links(hypergraph),
             edge_total(hypergraph, h),
-            row_first=False,
             weight=edge_weights(hypergraph, h),
             mean=aggregate == "mean",
         )
         return m_e, m_e
+
+
+def _perceptrons(modules: nn.ModuleList) -> list[MLP]:
+    return [module for module in modules if isinstance(module, MLP)]

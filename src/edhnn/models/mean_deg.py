@@ -65,8 +65,9 @@ class MeanDeg(EncodedModel):
         joined = as_hypergraph(hypergraph, x)
         x_v = h = self.encode(x)
         log_size, log_degree = log_count(joined.edge_size, h), log_count(joined.degree, h)
+        shared = self.operator.prepared(h.shape[1])
         for _ in range(self.num_iterations):
             h = self.dropout(h)
-            s = self.operator.sum_to_nodes(h, joined, log_size)
+            s = self.operator.sum_to_nodes(h, joined, log_size, prepared=shared)
             h = self.activation(self.update(torch.cat([s, h, x_v, log_degree], dim=1)))
         return self.classify(h)

@@ -29,17 +29,30 @@ from edhnn.nn.aggregate import (
     to_nodes,
 )
 from edhnn.nn.mlp import MLP
-from edhnn.nn.pairs import sum_over_links
+from edhnn.nn.pairs import SplitLayer, split_first, sum_over_links
 
 
 @runtime_checkable
 class SummedOperator(Protocol):
     """A hyperedge operator that knows a fast way to the sums at the nodes."""
 
+    def prepared(self, width: int) -> SplitLayer | None:
+        """What iterations with the same weights can share, for states of a width; found once before them."""
+
     def sum_to_nodes(
-        self, h: Float[Tensor, "N D"], hypergraph: Hypergraph, x_e: Float[Tensor, "E F"] | None = None
+        self,
+        h: Float[Tensor, "N D"],
+        hypergraph: Hypergraph,
+        x_e: Float[Tensor, "E F"] | None = None,
+        *,
+        prepared: SplitLayer | None = None,
     ) -> Float[Tensor, "N D2"]:
         """The operator at every hyperedge, summed (or averaged) at every node."""
+
+
+def prepare(operator: nn.Module | HyperedgeOperator, width: int) -> SplitLayer | None:
+    """What an operator's iterations can share, for states of a width."""
+    return operator.prepared(width) if isinstance(operator, SummedOperator) else None
 
 
 def sum_to_nodes(
@@ -47,10 +60,11 @@ def sum_to_nodes(
     h: Float[Tensor, "N D"],
     hypergraph: Hypergraph,
     x_e: Float[Tensor, "E F"] | None = None,
+    prepared: SplitLayer | None = None,
 ) -> Float[Tensor, "N D2"]:
     r"""$\sum_{e \ni v} w_e w_{ev} [\psi(H_e)]_v$ for any operator: its fast path if it has one, else the definition."""
     if isinstance(operator, SummedOperator):
-        return operator.sum_to_nodes(h, hypergraph, x_e)
+        return operator.sum_to_nodes(h, hypergraph, x_e, prepared=prepared)
     return incidences_to_nodes(operator(node_to_incidence(h, hypergraph), hypergraph), hypergraph, "sum")
 
 
@@ -76,8 +90,17 @@ class EquivariantOperator(nn.Module):
         out: Tensor = self.rho(torch.cat([z_ev, m_ev], dim=1))
         return out
 
+    def prepared(self, width: int) -> SplitLayer | None:
+        """The first layer of rho, split; nothing where the definition runs."""
+        return None if self.rho.norm == "batch" else split_first(self.rho, width)
+
     def sum_to_nodes(
-        self, h: Float[Tensor, "N D"], hypergraph: Hypergraph, x_e: Float[Tensor, "E F"] | None = None
+        self,
+        h: Float[Tensor, "N D"],
+        hypergraph: Hypergraph,
+        x_e: Float[Tensor, "E F"] | None = None,
+        *,
+        prepared: SplitLayer | None = None,
     ) -> Float[Tensor, "N D2"]:
         """The fast path: no tensor of a row per incidence, no product on incidences."""
         if self.rho.norm == "batch":  # its statistics are over incidences: the definition it is
@@ -92,11 +115,13 @@ class EquivariantOperator(nn.Module):
             return mixed if x_e is None else mixed + F.linear(x_e, matrix[:, spoken.shape[1] :])
 
         shorter = product if hypergraph.num_nodes < hypergraph.num_edges else None
-        return answer_nodes(self.rho, h, m_e, hypergraph, x_e, aggregate=self.aggregate, product=shorter)
+        layer = prepared or split_first(self.rho, h.shape[1])
+        return answer_nodes(self.rho, layer, h, m_e, hypergraph, x_e, aggregate=self.aggregate, product=shorter)
 
 
 def answer_nodes(
     rho: MLP,
+    layer: SplitLayer,
     h: Float[Tensor, "N D"],
     m_e: Float[Tensor, "E D2"],
     hypergraph: Hypergraph,
@@ -108,6 +133,7 @@ def answer_nodes(
     r"""$\sum_{e \ni v} w_e w_{ev}\, \hat\rho([h_v ; m_e ; x_e])$ or the mean. Paper: Algorithm 1, step 3."""
     return sum_over_links(
         rho,
+        layer,
         h,
         _with_features(m_e, x_e),
         kernels.node_links(hypergraph),
@@ -138,10 +164,21 @@ class InvariantOperator(nn.Module):
         m_e = incidences_to_edges(self.phi(z_ev), hypergraph, self.aggregate)
         return edge_to_incidence(self.rho(_with_features(m_e, x_e)), hypergraph)
 
+    def prepared(self, width: int) -> SplitLayer | None:
+        """Nothing: rho runs on hyperedges."""
+        del width
+        return None
+
     def sum_to_nodes(
-        self, h: Float[Tensor, "N D"], hypergraph: Hypergraph, x_e: Float[Tensor, "E F"] | None = None
+        self,
+        h: Float[Tensor, "N D"],
+        hypergraph: Hypergraph,
+        x_e: Float[Tensor, "E F"] | None = None,
+        *,
+        prepared: SplitLayer | None = None,
     ) -> Float[Tensor, "N D2"]:
         """The fast path: a row per node and per hyperedge, the last layer on the shorter side."""
+        del prepared
         m_e = _with_features(to_edges(self.phi(h), hypergraph, self.aggregate), x_e)
         if not isinstance(self.rho, MLP) or hypergraph.num_edges <= hypergraph.num_nodes:
             return to_nodes(self.rho(m_e), hypergraph, self.aggregate)

@@ -16,6 +16,7 @@ The last layer is linear and moves behind the sum. What is left for each link is
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F  # noqa: N812
@@ -28,14 +29,46 @@ from edhnn.nn.aggregate import divided
 from edhnn.nn.mlp import MLP
 
 
+class SplitLayer(NamedTuple):
+    r"""The first layer of a perceptron on pairs, split: $\bar W_1$, $\bar W_2$ and the shift, the norm taken in."""
+
+    row: Float[Tensor, "H D"]
+    column: Float[Tensor, "H D2"]
+    bias: Float[Tensor, " H"]
+
+
+def split_first(mlp: MLP, row_width: int, *, row_first: bool = True) -> SplitLayer:
+    """Split the first layer; iterations that share the perceptron share this too.
+
+    Args:
+        mlp: The perceptron; its norm is ``layer`` or ``none``.
+        row_width: Columns of the rows' part.
+        row_first: Whether the rows' part comes first in its input.
+
+    Returns:
+        The parts.
+    """
+    matrix: Tensor = mlp.first.weight
+    bias: Tensor = mlp.first.bias
+    norm = mlp.input_norm
+    if norm is not None:
+        assert isinstance(norm, nn.LayerNorm)
+        bias = matrix @ norm.bias + bias
+        scaled = matrix * norm.weight
+        matrix = scaled - scaled.mean(dim=1, keepdim=True)
+    widths = [row_width, matrix.shape[1] - row_width]
+    first, second = torch.split(matrix, widths if row_first else widths[::-1], dim=1)
+    return SplitLayer(*((first, second) if row_first else (second, first)), bias)
+
+
 def sum_over_links(
     mlp: MLP,
+    layer: SplitLayer,
     row: Float[Tensor, "R D"],
     column: Float[Tensor, "S D2"],
     links: Links,
     total: Float[Tensor, "R 1"],
     *,
-    row_first: bool = True,
     weight: Float[Tensor, " I"] | None = None,
     column_product: Callable[[Tensor], Tensor] | None = None,
     mean: bool = False,
@@ -44,11 +77,11 @@ def sum_over_links(
 
     Args:
         mlp: The perceptron, of any depth; its norm is ``layer`` or ``none``.
+        layer: Its first layer, from `split_first`.
         row: $x$.
         column: $y$.
         links: Which rows and columns are joined.
         total: $\sum_s w_{rs}$ of each row.
-        row_first: Whether the perceptron's input is $[x ; y]$ or $[y ; x]$.
         weight: $w$, by link; ``None`` for 1.
         column_product: Gives $y W^\top$ for a matrix $W$, where the caller knows a cheaper way to it.
         mean: Divide each sum by its total.
@@ -57,12 +90,8 @@ def sum_over_links(
         The sums.
     """
     product = column_product or (lambda matrix: F.linear(column, matrix))
-    matrix, bias, moments = _first_layer(mlp, row, column)
-    widths = [row.shape[1], column.shape[1]]
-    first, second = torch.split(matrix, widths if row_first else widths[::-1], dim=1)
-    own, other = (first, second) if row_first else (second, first)
-    a, b = F.linear(row, own), product(other)
-    depth = len(mlp.linears)
+    a, b, bias = F.linear(row, layer.row), product(layer.column), layer.bias
+    moments, depth = _pair_moments(mlp, row, column), len(mlp.linears)
     if depth == 1 and moments is None:
         summed = kernels.gather_sum(b, links, weight)
     elif depth == 1:
@@ -79,20 +108,14 @@ def sum_over_links(
     return summed + total * (a + bias) if moments is None else summed
 
 
-def _first_layer(mlp: MLP, row: Tensor, column: Tensor) -> tuple[Tensor, Tensor, Moments | None]:
-    """The first layer's matrix and shift with the input norm taken in, and what the norm needs to know of each end."""
-    matrix, bias, norm = mlp.first.weight, mlp.first.bias, mlp.input_norm
-    if norm is None:
-        return matrix, bias, None
-    assert isinstance(norm, nn.LayerNorm)
-    scaled = matrix * norm.weight
-    centred = scaled - scaled.mean(dim=1, keepdim=True)
+def _pair_moments(mlp: MLP, row: Tensor, column: Tensor) -> Moments | None:
+    """What the input norm needs to know of each end."""
+    if mlp.input_norm is None:
+        return None
+    assert isinstance(mlp.input_norm, nn.LayerNorm)
     width = row.shape[1] + column.shape[1]
-    row_q, row_mean = _moments(row, width)
-    column_q, column_mean = _moments(column, width)
     kappa = row.shape[1] * column.shape[1] / width**2
-    moments = Moments(row_q, row_mean, column_q, column_mean, kappa=kappa, eps=norm.eps)
-    return centred, matrix @ norm.bias + bias, moments
+    return Moments(*_moments(row, width), *_moments(column, width), kappa=kappa, eps=mlp.input_norm.eps)
 
 
 def _moments(x: Tensor, width: int) -> tuple[Tensor, Tensor]:
