@@ -1,6 +1,9 @@
 """Hypergraph diffusion, classical and neural. The names below are the whole public interface."""
 
+import os as _os
 import typing as _typing
+
+_os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")  # PyTorch reads it before its first tensor: see docs/adr/0009
 
 from edhnn.data.catalog import catalog as catalog
 from edhnn.data.catalog import default_splits as default_splits
