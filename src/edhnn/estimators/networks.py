@@ -221,10 +221,10 @@ class EDHNNClassifier(ClassifierMixin, _NetworkEstimator):  # type: ignore[misc]
 
     Example:
         >>> from edhnn import EDHNNClassifier, contextual_sbm
-        >>> data = contextual_sbm(1, nodes_per_class=50, num_hyperedges=60)
+        >>> data = contextual_sbm(1, nodes_per_class=100, num_hyperedges=200)
         >>> y = data.y.numpy().copy()
         >>> y[::2] = -1  # unlabelled
-        >>> model = EDHNNClassifier(hidden=16, epochs=30).fit(data.hypergraph, y, X=data.x)
+        >>> model = EDHNNClassifier(hidden=16, epochs=30, dropout=0.1).fit(data.hypergraph, y, X=data.x)
         >>> bool((model.predict(data)[::2] == data.y.numpy()[::2]).mean() > 0.8)
         True
     """

@@ -78,7 +78,7 @@ def as_tensor(x: object) -> Tensor:
         values = torch.from_numpy(np.asarray(rows.data, dtype=np.float32))
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Sparse CSR tensor support")
-            return torch.sparse_csr_tensor(row_ptr, column, values, size=rows.shape)
+            return torch.sparse_csr_tensor(row_ptr, column, values, size=rows.shape, check_invariants=True)
     table: npt.NDArray[np.float32] = np.asarray(x, dtype=np.float32)
     if table.ndim != 2:
         raise DataError(f"Features must be a table with a row per node. Got shape {table.shape}.")

@@ -1,0 +1,124 @@
+"""`EDHNNClassifier` and `EDHNNRegressor`: scikit-learn's contract, and what a user does with them."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import torch
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from edhnn import DataError, EDHNNClassifier, EDHNNRegressor, Hypergraph, NodeSamples, UsageError, contextual_sbm
+
+SMALL = dict(hidden=16, epochs=40, dropout=0.2, options={"input_dropout": 0.2})  # half is too much for so few
+CANNOT_APPLY = {
+    "check_classifiers_classes": "it uses -1 as a class, and here -1 means unlabelled, as in LabelSpreading",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:Sparse CSR tensor support")
+@pytest.mark.usefixtures("without_shape_checks")
+@parametrize_with_checks(
+    [EDHNNClassifier(**SMALL), EDHNNRegressor(**SMALL)], expected_failed_checks=lambda _: CANNOT_APPLY
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def data():
+    return contextual_sbm(1, nodes_per_class=100, num_hyperedges=200)
+
+
+def half_hidden(data):
+    y = data.y.numpy().copy()
+    y[::2] = -1
+    return y
+
+
+def test_some_labels_teach_the_others(data):
+    y, truth = half_hidden(data), data.y.numpy()
+    model = EDHNNClassifier(**SMALL).fit(data.hypergraph, y, X=data.x)
+    assert (model.predict(data)[::2] == truth[::2]).mean() > 0.75
+    probabilities = model.predict_proba(data.hypergraph, X=data.x)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1, atol=1e-6)
+    again = clone(model).fit(NodeSamples(data), y)
+    np.testing.assert_array_equal(again.predict_proba(data), probabilities)
+    other = EDHNNClassifier(**SMALL, random_state=1).fit(data, y)
+    assert not np.array_equal(other.predict_proba(data), probabilities)
+
+
+def test_classes_keep_their_names(data):
+    names = np.array(["left", "right"])[data.y.numpy()]
+    model = EDHNNClassifier(**SMALL).fit(data, names)
+    assert model.classes_.tolist() == ["left", "right"]
+    assert set(model.predict(data)) <= {"left", "right"}
+
+
+def test_a_grid_over_restart_and_depth(data):
+    grid = {"restart": [0.0, 0.5], "num_iterations": [1, 2]}
+    search = GridSearchCV(EDHNNClassifier(hidden=8, epochs=5), grid, cv=2).fit(NodeSamples(data), data.y.numpy())
+    assert set(search.best_params_) == {"restart", "num_iterations"}
+    assert search.predict(NodeSamples(data)[:7]).shape == (7,)
+
+
+def test_rows_select_nodes_and_the_hypergraph_stays_whole(data):
+    samples = NodeSamples(data)
+    some = samples[np.array([5, 3])]
+    assert some.shape == (2, 100)
+    assert some[[1]].nodes.tolist() == [3]
+    model = EDHNNClassifier(**SMALL).fit(samples, data.y.numpy())
+    np.testing.assert_array_equal(model.predict_proba(some), model.predict_proba(samples)[[5, 3]])
+
+
+def test_other_models_and_other_hypergraphs(data):
+    model = EDHNNClassifier("mlp", epochs=5).fit(data, data.y.numpy())
+    grown = Hypergraph.from_hyperedges([[0, 1, 2]], num_nodes=3)
+    assert model.predict(grown, X=np.zeros((3, 100))).shape == (3,)
+    with pytest.raises(UsageError, match="restart"):
+        EDHNNClassifier("mlp", restart=0.3, epochs=5).fit(data, data.y.numpy())
+
+
+def test_values_are_learned_where_they_are_known(data):
+    target = data.x[:, :2].sum(1).numpy()
+    y = target.copy()
+    y[::3] = np.nan
+    model = EDHNNRegressor(hidden=16, epochs=40, dropout=0.0, options={"input_dropout": 0.0}).fit(data, y)
+    assert model.predict(data).shape == target.shape
+    assert model.score(NodeSamples(data), target) > 0.3
+    several = EDHNNRegressor(epochs=3, hidden=8).fit(data, np.stack([y, y], axis=1))
+    assert several.predict(data).shape == (200, 2)
+
+
+@pytest.mark.filterwarnings("ignore:Sparse CSR tensor support")
+def test_a_plain_table_is_nodes_without_company():
+    x = np.random.RandomState(0).randn(40, 3)
+    y = (x[:, 0] > 0).astype(int)
+    model = EDHNNClassifier(epochs=60, hidden=16, dropout=0.0, options={"input_dropout": 0.0}).fit(x, y)
+    assert model.score(x, y) > 0.8
+    sparse = EDHNNClassifier(hidden=8, epochs=5).fit(sp.csr_matrix(x), y)
+    assert sparse.predict(sp.csr_matrix(x)).shape == (40,)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda y: np.full_like(y, -1), "At least one node must be labelled"),
+        (lambda y: np.zeros_like(y), "at least 2 classes"),
+        (lambda y: y[:-1], "a label per sample"),
+    ],
+)
+def test_labels_that_teach_nothing_are_refused(data, change, message):
+    with pytest.raises(DataError, match=message):
+        EDHNNClassifier(**SMALL).fit(data, change(data.y.numpy()))
+
+
+def test_features_must_fit(data):
+    model = EDHNNClassifier(hidden=8, epochs=2).fit(data, data.y.numpy())
+    with pytest.raises(DataError, match="100 features"):
+        model.predict(data.hypergraph, X=torch.zeros(200, 3))
+    with pytest.raises(DataError, match="needs node features"):
+        EDHNNClassifier().fit(data.hypergraph, data.y.numpy())
+    with pytest.raises(DataError, match="row per node"):
+        NodeSamples(data.hypergraph, torch.zeros(3, 3))
