@@ -2,7 +2,7 @@
 
     EDHNN_DATA=... python benchmarks/baselines.py [--datasets cora house] [--models hgnn hcha] [--epochs 10]
 
-Sizes are those of training/presets_baselines.toml, and for ED-HNN those of the preset ``paper`` (see SIZES). An epoch
+Sizes are those of the preset ``paper``. An epoch
 is forward, backward and a step of Adam on all nodes, as in training, without the evaluation; inference is one forward
 pass without gradients. Structure (clique graph, HyperGCN's graph, HyperND's diffusion, HyperSAGE's first means) is made
 once and its time stands apart as ``preparation``: the first inference less the median. The median of the epochs is
@@ -14,7 +14,6 @@ import json
 import platform
 import resource
 import time
-import tomllib
 from pathlib import Path
 from statistics import median, quantiles
 
@@ -23,50 +22,18 @@ from torch.nn.functional import cross_entropy
 
 from edhnn import default_splits, kernels, load_dataset, with_label_features
 from edhnn.models.registry import MODELS, make_model
+from edhnn.training.presets import find_preset
 from edhnn.transforms import add_singletons
 
 ROOT = Path(__file__).parent
 RESULTS = ROOT / "results" / "baselines.json"
-PRESETS = tomllib.loads((ROOT.parent / "src/edhnn/training/presets_baselines.toml").read_text())
-SIZES = {  # the paper's sizes, by dataset: iterations, phi, rho, update and classifier layers, c, q
-    "ed-hnn": {
-        "cora": (1, 0, 1, 1, 1, 256, 256),
-        "house": (8, 2, 2, 2, 2, 256, 128),
-        "congress": (4, 2, 2, 2, 2, 156, 128),
-        "walmart": (6, 2, 2, 2, 2, 512, 256),
-        "pubmed": (8, 2, 2, 1, 2, 512, 256),
-    },
-    "ed-hnn-ii": {
-        "cora": (1, 1, 1, 0, 1, 128, 96),
-        "house": (4, 2, 2, 1, 2, 256, 128),
-        "congress": (4, 2, 2, 1, 2, 156, 128),
-        "walmart": (4, 2, 2, 1, 2, 512, 256),
-        "pubmed": (4, 2, 2, 1, 2, 512, 256),
-    },
-}
-NAMES = (
-    "num_iterations",
-    "phi_layers",
-    "rho_layers",
-    "update_layers",
-    "classifier_layers",
-    "hidden",
-    "classifier_hidden",
-)
-
-
-def options_of(model: str, dataset: str) -> dict[str, object]:
-    if model in SIZES:
-        return dict(zip(NAMES, SIZES[model][dataset], strict=True)) | {"dropout": 0.3, "input_dropout": 0.2}
-    merged = PRESETS.get(model, {}).get("default", {}) | PRESETS.get(model, {}).get(dataset, {})
-    return {key: value for key, value in merged.items() if key not in ("origin", "learning_rate", "weight_decay")}
 
 
 def measure(name: str, dataset_name: str, epochs: int, budget: float) -> dict[str, object]:
     dataset = with_features(dataset_name)
     hypergraph = add_singletons(dataset.hypergraph) if MODELS[name].singletons else dataset.hypergraph
     x, y, train = dataset.x, dataset.y, default_splits(dataset)[0].train
-    options = options_of(name, dataset_name)
+    options = find_preset(dataset, name, "paper").options
     model = make_model(name, in_features=x.shape[1], num_classes=int(y.max()) + 1, **options)
     model.eval()
     inferences = [timed(lambda: infer(model, x, hypergraph)) for _ in range(4)]

@@ -5,12 +5,11 @@
 
 Workloads are the datasets at the paper's sizes (Table 6; Congress and Walmart with one iteration, Walmart with width
 128) and random hypergraphs of 10^4 to 10^7 incidences with one iteration of width 64. `textbook.py` is a row per
-incidence from PyTorch's own parts; `torch` is ours with EDHNN_KERNELS=torch. Times are the fastest of several, each
-implementation in processes of its own, two rounds in turn; peak memory is what a step adds to its process at the
-highest. Ours runs with large pages, as importing edhnn asks for; the textbook as PyTorch does by itself. The limit of
-the machine is the time of the step's matrix products alone, measured with the same shapes, plus the bytes that every
-algorithm must move (each gathered row once per direction and pass) at the measured rate of row gathers from a table
-of that size. Results go to benchmarks/results/networks.json.
+incidence from PyTorch's own parts, and the same with torch_geometric's `MessagePassing` ("pyg"); `torch` is ours with
+EDHNN_KERNELS=torch. Times are the fastest of several, each implementation in processes of its own, two rounds in turn;
+peak memory is what a step adds to its process at the highest, and for 10^7 all that the process holds. Ours runs with
+large pages, as importing edhnn asks for; the others as PyTorch does by itself. `machine_limit.py` says what the machine
+allows. Results go to benchmarks/results/networks.json and, as a picture, networks.png.
 """
 
 import argparse
@@ -21,15 +20,17 @@ import os
 import platform
 import subprocess
 import sys
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
 import torch
-from textbook import Textbook
+from machine_limit import limit, seconds
+from networks_picture import draw
+from textbook import MessagePassed, Textbook
 
 from edhnn import Hypergraph, kernels, load_dataset
+from edhnn.errors import EdhnnError
 from edhnn.models.edhnn import EDHNN, EDHNNConfig
 from edhnn.transforms import add_singletons
 
@@ -45,7 +46,8 @@ WORKLOADS = {
     **{f"1e{k}": dict(num_iterations=1, hidden=64, classifier_hidden=64, **TWO) for k in (4, 5, 6, 7)},
 }
 CLASSES, WIDTH = 10, 64  # of random hypergraphs
-NO_TEXTBOOK = ("1e7",)  # it does not fit
+ALONE = ("1e7",)  # the others take 10 GB and more
+PEERS = {"textbook": Textbook, "pyg": MessagePassed}
 
 
 def random_hypergraph(incidences: int) -> Hypergraph:
@@ -69,6 +71,17 @@ def load(name: str) -> tuple[Hypergraph, torch.Tensor, torch.Tensor, int]:
     return add_singletons(dataset.hypergraph), dataset.x, dataset.y, int(dataset.y.max()) + 1
 
 
+def present(names: Iterable[str]) -> Iterator[str]:
+    """Those whose data is here; the others are named."""
+    for name in names:
+        try:
+            name.startswith("1e") or load_dataset(name)
+        except EdhnnError as error:
+            print(f"{name}: skipped. {error}", file=sys.stderr)
+            continue
+        yield name
+
+
 class Case:
     """One workload by one implementation: a training step and an inference."""
 
@@ -77,8 +90,8 @@ class Case:
         self.hypergraph, self.x, y, classes = load(name)
         config = EDHNNConfig(**WORKLOADS[name], **DROPOUT)
         ours = EDHNN(config, in_features=self.x.shape[1], num_classes=classes)
-        self.model = Textbook(ours) if who == "textbook" else ours
-        if who == "textbook" and self.x.layout == torch.sparse_csr:
+        self.model = PEERS[who](ours) if who in PEERS else ours
+        if who in PEERS and self.x.layout == torch.sparse_csr:
             self.x = self.x.to_dense()
         self.x = self.x.float()
         self.train = torch.arange(0, len(y), 2)
@@ -103,18 +116,12 @@ class Case:
         os.environ["EDHNN_KERNELS"] = "torch" if self.who == "torch" else "native"
 
 
-def seconds(call: Callable[[], object]) -> float:
-    begun = time.perf_counter()
-    call()
-    return time.perf_counter() - begun
-
-
 def times(name: str, budget: float) -> dict[str, dict[str, float]]:
     """The fastest step and inference by each, every one in processes of its own, in turn."""
     best: dict[str, dict[str, float]] = {}
     for _ in range(2):
-        for who in ("native", "torch", "textbook"):
-            if who == "textbook" and name in NO_TEXTBOOK:
+        for who in ("native", "torch", *PEERS):
+            if who != "native" and name in ALONE:
                 continue
             found = json.loads(alone("--time", name, who, str(budget / 2)))
             old = best.setdefault(who, found)
@@ -125,7 +132,7 @@ def times(name: str, budget: float) -> dict[str, dict[str, float]]:
 def measure_times(name: str, who: str, budget: float) -> None:
     case = Case(name, who)
     found = {}
-    if who == "native" and name not in NO_TEXTBOOK and name != "congress":
+    if who == "native" and name not in ALONE and name != "congress":
         book = Case(name, "textbook")
         book.model = Textbook(case.model)
         ours, expected = case.inference(), book.inference()
@@ -141,7 +148,7 @@ def measure_times(name: str, who: str, budget: float) -> None:
 
 
 def alone(what: str, name: str, who: str, *rest: str) -> str:
-    pages = {"THP_MEM_ALLOC_ENABLE": "0" if who == "textbook" else "1"}  # importing edhnn says 1, PyTorch itself 0
+    pages = {"THP_MEM_ALLOC_ENABLE": "0" if who in PEERS else "1"}  # importing edhnn says 1, PyTorch itself 0
     command, environment = [sys.executable, __file__, what, name, who, *rest], {**os.environ, **pages}
     done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
     return done.stdout.splitlines()[-1]
@@ -154,16 +161,23 @@ def peak(name: str, who: str) -> float:
 
 def measure_peak(name: str, who: str) -> None:
     case = Case(name, who)
-    case.chosen()
-    for _ in range(2 if name not in ("1e7",) else 1):  # what is made once (links, Adam's state) is there afterwards
-        if name != "1e7":
-            case.step()
+    if name in ALONE:  # nothing to compare with: all that the process ever held
+        case.step()
+        print(status("VmHWM"))
+        return
+    for _ in range(2):  # what is made once (links, Adam's state) is there afterwards
+        case.step()
+    print(added_by(case.step))
+
+
+def added_by(step: Callable[[], object]) -> int:
+    """Bytes that a call adds to this process at its highest."""
     gc.collect()
-    ctypes.CDLL(None).malloc_trim(0)  # what earlier steps gave back is to be asked for again
+    ctypes.CDLL(None).malloc_trim(0)  # what earlier calls gave back is to be asked for again
     before = status("VmRSS")
     Path("/proc/self/clear_refs").write_text("5")
-    case.step()
-    print(status("VmHWM") - (before if name != "1e7" else 0))
+    step()
+    return status("VmHWM") - before
 
 
 def status(field: str) -> int:
@@ -171,39 +185,11 @@ def status(field: str) -> int:
     return int(line.split()[1]) * 1024
 
 
-def limit(name: str) -> dict[str, float]:
-    """Seconds of the step's matrix products, and of the rows it must gather, measured."""
-    hypergraph, x, _, classes = load(name)
-    sizes = WORKLOADS[name]
-    width, nodes, edges, pairs = sizes["hidden"], hypergraph.num_nodes, hypergraph.num_edges, hypergraph.num_incidences
-    rows = min(nodes, edges)
-    inside = [(nodes, width, width)] * (sizes["phi_layers"] + sizes["update_layers"] + 1 + (sizes["rho_layers"] - 1))
-    inside += [(rows, width, width)]
-    outside = [(nodes, width, sizes["classifier_hidden"])] * (sizes["classifier_layers"] - 1)
-    outside += [(nodes, sizes["classifier_hidden"], classes)]
-    if x.layout != torch.sparse_csr:
-        outside += [(nodes, x.shape[1], width)]
-    products = sum(product_seconds(*shape) for shape in inside * sizes["num_iterations"] + outside)
-    passes = 2 + 3  # forward: in and out; backward: in, and out at both ends
-    each = gather_seconds(max(nodes, edges), width) * pairs
-    gathers = passes * each * sizes["num_iterations"]
-    return {"products": products, "gathers": gathers, "step": products + gathers}
-
-
-def product_seconds(rows: int, inner: int, columns: int) -> float:
-    """Forward and both gradients of a linear layer."""
-    a, b, g = torch.randn(rows, inner), torch.randn(inner, columns), torch.randn(rows, columns)
-    calls = (lambda: a @ b, lambda: g @ b.t(), lambda: a.t() @ g)
-    return sum(min(seconds(call) for _ in range(5)) for call in calls)
-
-
-def gather_seconds(rows: int, width: int) -> float:
-    """Seconds per row of summing random rows of a table into nothing: reading them, once."""
-    table, count = torch.randn(rows, width), 200_000
-    index = torch.randint(rows, (count,), generator=torch.Generator().manual_seed(0))
-    bag = torch.arange(0, count, 10)
-    call = lambda: torch.nn.functional.embedding_bag(index, table, bag, mode="sum")  # noqa: E731
-    return min(seconds(call) for _ in range(5)) / count
+def machine() -> dict[str, object]:
+    return {
+        "python": platform.python_version(), "torch": torch.__version__, "system": platform.system(),
+        "cores": os.cpu_count(), "threads": torch.get_num_threads(), "kernels": kernels.active(),
+    }  # fmt: skip
 
 
 def main() -> None:
@@ -223,24 +209,31 @@ def main() -> None:
         measure_times(name, who, float(budget))
         return
     record = json.loads(arguments.out.read_text()) if arguments.out.exists() else {"workloads": {}}
-    record["machine"] = {
-        "python": platform.python_version(), "torch": torch.__version__, "system": platform.system(),
-        "cores": os.cpu_count(), "threads": torch.get_num_threads(), "kernels": kernels.active(),
-    }  # fmt: skip
-    print(
-        f"{'workload':10} {'step':>9} {'torch':>7} {'textbook':>9} {'ratio':>6} {'memory':>7} {'infer':>6} {'limit':>6}"
+    record["machine"] = machine()
+    heads = (
+        ("step", 9),
+        ("torch", 7),
+        ("textbook", 9),
+        ("ratio", 6),
+        ("pyg", 6),
+        ("memory", 7),
+        ("infer", 6),
+        ("limit", 6),
     )
-    for name in arguments.only:
+    print(f"{'workload':10} " + " ".join(f"{title:>{width}}" for title, width in heads))
+    for name in present(arguments.only):
         found: dict[str, object] = {"settings": {**WORKLOADS[name], **DROPOUT}, **times(name, arguments.budget)}
         if not arguments.no_memory:
             found["peak_bytes"] = {
-                who: peak(name, who) for who in ("native", "textbook") if who == "native" or name not in NO_TEXTBOOK
+                who: peak(name, who) for who in ("native", *PEERS) if who == "native" or name not in ALONE
             }
-        found["limit"] = limit(name)
+        hypergraph, x, _, classes = load(name)
+        found["limit"] = limit(hypergraph, x, classes, WORKLOADS[name])
         record["workloads"][name] = found
         arguments.out.parent.mkdir(parents=True, exist_ok=True)
         arguments.out.write_text(json.dumps(record, indent=1) + "\n")
         print(row(name, found), flush=True)
+    draw(record["workloads"], arguments.out.with_suffix(".png"))
 
 
 def row(name: str, found: dict) -> str:
@@ -248,9 +241,10 @@ def row(name: str, found: dict) -> str:
     memory = found.get("peak_bytes", {})
     shares = [
         f"{ours['step'] * 1e3:7.1f}ms",
-        f"{found['torch']['step'] / ours['step']:6.1f}x",
+        f"{found['torch']['step'] / ours['step']:6.1f}x" if "torch" in found else "      -",
         f"{book['step'] * 1e3:7.0f}ms" if book else "        -",
         f"{book['step'] / ours['step']:5.1f}x" if book else "     -",
+        f"{found['pyg']['step'] / ours['step']:5.1f}x" if "pyg" in found else "     -",
         f"{memory['textbook'] / memory['native']:6.1f}x"
         if "textbook" in memory
         else f"{memory.get('native', np.nan) / 2**30:4.1f}GiB",

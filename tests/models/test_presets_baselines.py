@@ -1,15 +1,14 @@
 """The recorded sizes of the baselines: every key is an option, every section says where it comes from."""
 
-import tomllib
 from dataclasses import fields
-from importlib import resources
 
 import pytest
 
 from edhnn.data.catalog import catalog
 from edhnn.models.registry import MODELS, make_model
+from edhnn.training.presets import baseline_presets
 
-TABLE = tomllib.loads(resources.files("edhnn.training").joinpath("presets_baselines.toml").read_text("utf-8"))
+TABLE = baseline_presets()
 TRAINING = {"learning_rate", "weight_decay"}
 FAMILY = {"ed-hnn", "ed-hnn-ii", "invariant", "mean-deg", "jump-link"}
 

@@ -7,6 +7,7 @@ import torch
 
 from edhnn import DataError, Hypergraph, NodeDataset, UsageError, load_dataset
 from edhnn.data.catalog import catalog
+from edhnn.models.registry import MODELS
 from edhnn.training.config import TrainConfig
 from edhnn.training.plan import Plan
 from edhnn.training.presets import find_preset, recorded_presets
@@ -67,6 +68,25 @@ def test_without_a_preset_the_papers_else_auto(tiny):
         find_preset(tiny, name="paper")
     with pytest.raises(UsageError, match="official' must have sizes of 'ed-hnn' for 'walmart'"):
         find_preset(stand_in("walmart"), name="official")
+
+
+def test_a_baseline_has_its_recorded_sizes_on_the_catalogue_and_auto_elsewhere(tiny):
+    found = find_preset(stand_in("cora"), "hgnn")
+    assert (found.options["hidden"], found.origin) == (512, "preset paper: robustness study")
+    assert find_preset(stand_in("senate"), "hgnn").options["hidden"] == 256
+    sizes = find_preset(stand_in("cora"), "unigcnii")
+    assert {"learning_rate", "weight_decay"} <= set(sizes.train)
+    assert not {"learning_rate", "weight_decay"} & set(sizes.options)
+    assert find_preset(tiny, "hgnn").origin.startswith("preset auto")
+    with pytest.raises(UsageError, match="It has them for: none"):
+        find_preset(stand_in("cora"), "hgnn", "official")
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_every_model_can_be_planned_by_rule_and_as_recorded(model, tiny):
+    assert Request(model=model).plan(tiny).num_parameters(tiny) > 0
+    for name in ("cora", "senate"):
+        assert Request(model=model, preset="paper").plan(stand_in(name)).num_parameters(stand_in(name)) > 0
 
 
 def test_auto_scales_odd_features(tiny):

@@ -123,7 +123,7 @@ class HypergraphLabelSpreading(ClassifierMixin, BaseEstimator):  # type: ignore[
             UsageError: if a parameter is not among its choices.
         """
         incidence, labels = _validated(self, X, y)
-        known = _labelled(labels)
+        known = labelled(labels)
         if not known.any():
             raise DataError(
                 f"At least one node must be labelled. All {len(labels)} entries of 'y' are -1.",
@@ -222,7 +222,7 @@ def _validated(model: BaseEstimator, data: Any, y: object, *, reset: bool = True
     return positive.astype(np.float64), labels
 
 
-def _labelled(labels: Any) -> BoolArray:
+def labelled(labels: Any) -> BoolArray:
     """Which entries are not -1; among strings and objects not "-1" either."""
     if labels.dtype.kind in "biuf":
         return np.asarray(labels != UNLABELLED)

@@ -92,17 +92,7 @@ class AllSetTransformer(HypergraphModel):
             AttentionPooling(config.hidden if half else in_features, config, seeds=self.seeds, generator=self.generator)
             for half in range(2 * config.layers)
         )
-        self.classifier = MLP(
-            config.hidden,
-            config.classifier_hidden,
-            num_classes,
-            config.classifier_layers,
-            norm=config.norm,
-            input_norm=False,
-            dropout=config.dropout,
-            seeds=self.seeds,
-            generator=self.generator,
-        )
+        self.classifier = self._classifier(config.hidden, config)
         del self.generator
 
     def forward(self, x: Tensor, hypergraph: HypergraphLike) -> Float[Tensor, "N C"]:

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from edhnn.errors import DataError, UsageError
 from edhnn.hypergraph import Hypergraph
+from edhnn.nn.mlp import MLP, NormName
 from edhnn.seeding import SeedStream, derive_seed
 
 HypergraphLike = Hypergraph | Tensor
@@ -21,6 +22,20 @@ class ModelConfig(Protocol):
     """A frozen dataclass: every choice of a model that its data does not make."""
 
     __dataclass_fields__: ClassVar[dict[str, Any]]
+
+
+@runtime_checkable
+class ClassifierConfig(Protocol):
+    """The fields of a configuration that describe a classifier at the end."""
+
+    @property
+    def classifier_hidden(self) -> int: ...  # noqa: D102
+    @property
+    def classifier_layers(self) -> int: ...  # noqa: D102
+    @property
+    def norm(self) -> NormName: ...  # noqa: D102
+    @property
+    def dropout(self) -> float: ...  # noqa: D102
 
 
 class HypergraphModel(nn.Module):
@@ -40,6 +55,20 @@ class HypergraphModel(nn.Module):
         self.config, self.in_features, self.num_classes = config, in_features, num_classes
         self.seeds = SeedStream(derive_seed(seed, "dropout"))
         self.generator = torch.Generator().manual_seed(derive_seed(seed, "weights"))
+
+    def _classifier(self, width: int, config: ClassifierConfig) -> MLP:
+        """The perceptron from a state of that width to the outputs."""
+        return MLP(
+            width,
+            config.classifier_hidden,
+            self.num_classes,
+            config.classifier_layers,
+            norm=config.norm,
+            input_norm=False,
+            dropout=config.dropout,
+            seeds=self.seeds,
+            generator=self.generator,
+        )
 
     def forward(self, x: Tensor, hypergraph: HypergraphLike) -> Float[Tensor, "N C"]:
         """Outputs for every node: logits, or values for regression."""

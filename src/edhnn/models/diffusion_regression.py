@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import final
-from weakref import WeakKeyDictionary
 
 import torch
 from jaxtyping import Float
@@ -20,10 +19,9 @@ from edhnn.hypergraph import Hypergraph
 from edhnn.nn.aggregate import Aggregate
 from edhnn.nn.equivariant import EquivariantOperator, InvariantOperator
 from edhnn.nn.mlp import MLP, NormName
+from edhnn.nn.remembered import per_hypergraph
 from edhnn.seeding import SeedStream, derive_seed
 from edhnn.transforms import disjoint_copies
-
-_COPIES: WeakKeyDictionary[Hypergraph, dict[int, Hypergraph]] = WeakKeyDictionary()
 
 
 @final
@@ -93,7 +91,4 @@ class DiffusionRegression(nn.Module):
 
 def copies_of(hypergraph: Hypergraph, count: int) -> Hypergraph:
     """The batch's hypergraph, kept while the single one lives."""
-    known = _COPIES.setdefault(hypergraph, {})
-    if count not in known:
-        known[count] = disjoint_copies(hypergraph, count)
-    return known[count]
+    return per_hypergraph(hypergraph, ("copies", count), lambda: disjoint_copies(hypergraph, count))

@@ -93,40 +93,35 @@ class EDHNNII(UpdatedModel):
         x_v = h = self.encode(x)
         held = joined.num_edges if self.config.form == "main-text" else joined.num_nodes
         state = self.initial.expand(held, -1)
-        width = h.shape[1]
-        shared = [
-            (split_first(phi, width, row_first=False), split_first(rho, width))
-            for phi, rho in zip(_perceptrons(self.phis), _perceptrons(self.rhos), strict=True)
-        ]
+        width, phis, rhos = h.shape[1], _perceptrons(self.phis), _perceptrons(self.rhos)
+        speaking = [split_first(phi, width, row_first=False) for phi in phis] if self.config.form == "main-text" else []
+        answering = [split_first(rho, width) for rho in rhos]
         for t in range(self.num_iterations):
-            place = t % len(self.phis)
-            speaking, answering = shared[place]
+            place = t % len(phis)
             h = self.dropout(h)
-            state, m_e = self._speak(place, speaking, h, state, joined)  # steps 1 and 2
-            rho = _perceptrons(self.rhos)[place]
-            s = answer_nodes(rho, answering, h, m_e, joined, x_e, aggregate=self.config.aggregate)  # step 3
+            if self.config.form == "main-text":  # steps 1 and 2
+                state = m_e = self._speak(phis[place], speaking[place], h, state, joined)
+            else:
+                state = phis[place](torch.cat([state, h], dim=1))
+                m_e = to_edges(state, joined, self.config.aggregate)
+            s = answer_nodes(
+                rhos[place], answering[place], h, m_e, joined, x_e, aggregate=self.config.aggregate
+            )  # step 3
             h = self.activation(self.updates[place](h, s, x_v, joined))  # step 4
         return self.classify(h)
 
-    def _speak(
-        self, place: int, layer: SplitLayer, h: Tensor, state: Tensor, hypergraph: Hypergraph
-    ) -> tuple[Tensor, Tensor]:
-        """The next state and the hyperedges' messages; in the main text's form they are the same."""
-        phi, aggregate = _perceptrons(self.phis)[place], self.config.aggregate
-        if self.config.form == "appendix":
-            m_v = phi(torch.cat([state, h], dim=1))
-            return m_v, to_edges(m_v, hypergraph, aggregate)
-        m_e = sum_over_links(
+    def _speak(self, phi: MLP, layer: SplitLayer, h: Tensor, m_e: Tensor, hypergraph: Hypergraph) -> Tensor:
+        r"""The next messages of hyperedges, $\sum_u \hat\phi([h_u ; m_e])$."""
+        return sum_over_links(
             phi,
             layer,
-            state,
+            m_e,
             h,
             kernels.edge_links(hypergraph),
             edge_total(hypergraph, h),
             weight=edge_weights(hypergraph, h),
-            mean=aggregate == "mean",
+            mean=self.config.aggregate == "mean",
         )
-        return m_e, m_e
 
 
 def _perceptrons(modules: nn.ModuleList) -> list[MLP]:

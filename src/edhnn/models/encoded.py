@@ -79,18 +79,7 @@ class EncodedModel(HypergraphModel):
 
     def _finish(self) -> None:
         """The classifier; drawn last, so that weights come in the order of the forward pass."""
-        config = self.config
-        self.classifier = MLP(
-            config.hidden,
-            config.classifier_hidden,
-            self.num_classes,
-            config.classifier_layers,
-            norm=config.norm,
-            input_norm=False,
-            dropout=config.dropout,
-            seeds=self.seeds,
-            generator=self.generator,
-        )
+        self.classifier = self._classifier(self.config.hidden, self.config)
         del self.generator
 
     def _mlp(self, in_features: int, num_layers: int) -> MLP:

@@ -22,7 +22,7 @@ from edhnn.hypergraph import Hypergraph
 from edhnn.models.contract import HypergraphLike, HypergraphModel, as_hypergraph
 from edhnn.models.option_checks import check_choices, check_counts, check_fraction
 from edhnn.nn.aggregate import Aggregate, divided, edge_total, node_total, to_edges, to_nodes
-from edhnn.nn.mlp import MLP, NormName
+from edhnn.nn.mlp import NormName
 from edhnn.nn.projection import dense_features
 from edhnn.nn.remembered import per_features
 from edhnn.nn.smoothing import power
@@ -87,17 +87,7 @@ class HyperND(HypergraphModel):
     ) -> None:
         config = config or HyperNDConfig()
         super().__init__(config, in_features=in_features, num_classes=num_classes, seed=seed)
-        self.classifier = MLP(
-            in_features,
-            config.classifier_hidden,
-            num_classes,
-            config.classifier_layers,
-            norm=config.norm,
-            input_norm=False,
-            dropout=config.dropout,
-            seeds=self.seeds,
-            generator=self.generator,
-        )
+        self.classifier = self._classifier(in_features, config)
         del self.generator
 
     def forward(self, x: Tensor, hypergraph: HypergraphLike) -> Float[Tensor, "N C"]:

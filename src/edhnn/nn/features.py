@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
-from torch.utils.weak import WeakTensorKeyDictionary
 
 from edhnn import kernels
 from edhnn.errors import DataError
 from edhnn.kernels import Links
 from edhnn.nn.mlp import Dropout, make_linear
+from edhnn.nn.remembered import per_tensor
 from edhnn.seeding import SeedStream
-
-_LINKS = WeakTensorKeyDictionary()
 
 
 class FeatureLayer(nn.Module):
@@ -52,10 +50,4 @@ class FeatureLayer(nn.Module):
 
 def links_of(x: Tensor) -> Links:
     """The links of a sparse feature matrix, found once per matrix."""
-    links = _LINKS.get(x)  # type: ignore[no-untyped-call]
-    if links is None:
-        links = kernels.sparse_links(x)
-        if not torch.compiler.is_compiling():
-            _LINKS[x] = links
-    assert isinstance(links, Links)
-    return links
+    return per_tensor(x, "links", lambda: kernels.sparse_links(x))

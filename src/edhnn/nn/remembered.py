@@ -1,4 +1,8 @@
-"""Structure derived once per hypergraph, held weakly: another one gets its own, and nothing outlives its owner."""
+"""Structure derived once per hypergraph or tensor, held weakly: another gets its own, nothing outlives its owner.
+
+What is kept is made outside inference mode, since training may meet it later, and nothing is kept while a model is
+traced: a tensor of a trace lives in it only.
+"""
 
 from __future__ import annotations
 
@@ -15,16 +19,31 @@ from edhnn.hypergraph import Hypergraph
 Made = TypeVar("Made")
 
 _BY_HYPERGRAPH: WeakKeyDictionary[Hypergraph, dict[Hashable, Any]] = WeakKeyDictionary()
+_BY_TENSOR = WeakTensorKeyDictionary()
 _BY_FEATURES: WeakKeyDictionary[Hypergraph, WeakTensorKeyDictionary] = WeakKeyDictionary()
 
 
 def per_hypergraph(hypergraph: Hypergraph, key: Hashable, make: Callable[[], Made]) -> Made:
     """What ``make`` gives, made once per hypergraph and key."""
-    known = _BY_HYPERGRAPH.setdefault(hypergraph, {})
-    if key not in known:
-        known[key] = make()
-    found: Made = known[key]
-    return found
+    return _once(_BY_HYPERGRAPH.setdefault(hypergraph, {}), key, make)
+
+
+def per_tensor(tensor: Tensor, key: Hashable, make: Callable[[], Made]) -> Made:
+    """What ``make`` gives, made once per tensor and key; for tensors that nobody changes in place."""
+    if torch.compiler.is_compiling():
+        return make()
+    return _once(_BY_TENSOR.setdefault(tensor, {}), key, make)  # type: ignore[no-untyped-call]
+
+
+def _once(known: dict[Hashable, Any], key: Hashable, make: Callable[[], Made]) -> Made:
+    if key in known:
+        found: Made = known[key]
+        return found
+    if torch.compiler.is_compiling():
+        return make()
+    with torch.inference_mode(False), torch.no_grad():
+        known[key] = made = make()
+    return made
 
 
 def per_features(
@@ -43,13 +62,13 @@ def per_features(
     Returns:
         What was made.
     """
-    if x.requires_grad and torch.is_grad_enabled():
+    if (x.requires_grad and torch.is_grad_enabled()) or torch.compiler.is_compiling():
         return make(x)
     known = _BY_FEATURES.setdefault(hypergraph, WeakTensorKeyDictionary()).setdefault(x, {})  # type: ignore[no-untyped-call]
     version = 0 if x.is_inference() else x._version
     stamp = version, key, tuple(tensor.cpu().numpy().tobytes() for tensor in tensors)
     if name not in known or known[name][0] != stamp:
-        with torch.no_grad():
+        with torch.inference_mode(False), torch.no_grad():
             known[name] = stamp, make(x)
     found: Made = known[name][1]
     return found

@@ -1,7 +1,9 @@
 """Sizes of a model for a dataset: as the paper prints them, as the released commands have them, or by rule.
 
-``paper`` and ``official`` are kept in ``presets.toml`` with the origin of every number. ``auto`` is for everything
-else: it asks the doctor's forecast, at fixed rates so that the answer is the same on every machine.
+``paper`` and ``official`` are kept in ``presets.toml`` with the origin of every number. The baselines belong to
+``paper``, in ``presets_baselines.toml``: there a model has the same sizes on every dataset of the catalogue that has no
+section of its own. ``auto`` is for everything else: it asks the doctor's forecast, at fixed rates so that the answer is
+the same on every machine.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from typing import Any, Final, Literal, final, get_args
 
 import torch
 
+from edhnn.data.catalog import catalog
 from edhnn.data.dataset import NodeDataset
 from edhnn.data.doctor.forecast import forecast
 from edhnn.data.doctor.machine import Rates
@@ -26,6 +29,8 @@ PresetName = Literal["paper", "official", "auto"]
 REFERENCE_RATES: Final = Rates(flops_per_second=6e10, bytes_per_second=6e9, masks_per_second=5e7, seconds_per_call=6e-6)
 """Two cores of a common server, rounded; fixed, because a size may not depend on a busy moment."""
 
+_VARIANTS = ("invariant", "mean-deg", "jump-link")  # `paper` gives them ED-HNN's sizes, as far as they have such
+_TRAINING = ("learning_rate", "weight_decay")
 _WIDTHS = (256, 128, 64, 32)
 _STEP_SECONDS = 1.0  # of the textbook network; ours needs a fraction of it
 _STEP_BYTES = 4 * 2**30
@@ -54,8 +59,17 @@ class Preset:
 @cache
 def recorded_presets() -> dict[str, dict[str, dict[str, Any]]]:
     """What ``presets.toml`` holds: preset, model, dataset."""
-    text = resources.files("edhnn.training").joinpath("presets.toml").read_text("utf-8")
-    return tomllib.loads(text)
+    return _table("presets.toml")
+
+
+@cache
+def baseline_presets() -> dict[str, dict[str, dict[str, Any]]]:
+    """What ``presets_baselines.toml`` holds: model, dataset or ``default``."""
+    return _table("presets_baselines.toml")
+
+
+def _table(name: str) -> dict[str, Any]:
+    return tomllib.loads(resources.files("edhnn.training").joinpath(name).read_text("utf-8"))
 
 
 def find_preset(dataset: NodeDataset, model: str = "ed-hnn", name: PresetName | None = None) -> Preset:
@@ -88,14 +102,35 @@ def find_preset(dataset: NodeDataset, model: str = "ed-hnn", name: PresetName | 
             f"The preset '{name}' must have sizes of '{model}' for '{dataset.name}'. It has them for: {listed}. "
             "Use --preset auto."
         )
-    table = recorded_presets()[name][model]
-    values = {**table["common"], **table[dataset.name]}
+    values = _recorded(name, model, dataset.name)
     train, origin, chosen = values.pop("train", {}), values.pop("origin"), values.pop("model", model)
+    train |= {key: values.pop(key) for key in _TRAINING if key in values}
     return Preset(model=chosen, options=values, train=_transforms(chosen) | train, origin=f"preset {name}: {origin}")
 
 
 def _datasets(name: str, model: str) -> list[str]:
-    return [key for key in recorded_presets().get(name, {}).get(model, {}) if key != "common"]
+    if name == "paper" and model in baseline_presets():
+        return list(catalog())
+    recorded = "ed-hnn" if name == "paper" and model in _VARIANTS else model
+    return [key for key in recorded_presets().get(name, {}).get(recorded, {}) if key != "common"]
+
+
+def _recorded(name: str, model: str, dataset: str) -> dict[str, Any]:
+    if name == "paper" and model in baseline_presets():
+        sections = baseline_presets()[model]
+        return {**sections["default"], **sections.get(dataset, {})}
+    if name == "paper" and model in _VARIANTS:
+        sizes = _recorded(name, "ed-hnn", dataset)
+        known = {"train", *_option_names(model)}
+        return {key: value for key, value in sizes.items() if key in known} | {
+            "origin": f"as ED-HNN's: {sizes['origin']}"
+        }
+    sections = recorded_presets()[name][model]
+    return {**sections["common"], **sections[dataset], "train": dict(sections[dataset].get("train", {}))}
+
+
+def _option_names(model: str) -> set[str]:
+    return {option.name for option in fields(MODELS[model].config)}  # type: ignore[arg-type]
 
 
 def auto_preset(dataset: NodeDataset, model: str) -> Preset:
@@ -106,11 +141,8 @@ def auto_preset(dataset: NodeDataset, model: str) -> Preset:
     a column's spread is far from 1.
     """
     options: dict[str, Any] = {}
-    known = {option.name for option in fields(MODELS[model].config)}  # type: ignore[arg-type]
-    if "hidden" in known:
-        options["hidden"] = _width(dataset)
-    if "classifier_hidden" in known:
-        options["classifier_hidden"] = options["hidden"]
+    for name in _option_names(model) & {"hidden", "classifier_hidden"}:
+        options[name] = _width(dataset)
     train: dict[str, Any] = {"feature_scaling": "standard"} if _oddly_scaled(dataset) else {}
     return Preset(
         model=model, options=options, train=_transforms(model) | train, origin="preset auto: by the size of the data"
