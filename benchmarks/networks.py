@@ -27,7 +27,7 @@ import numpy as np
 import torch
 from machine_limit import limit, seconds
 from networks_picture import draw
-from textbook import MessagePassed, Textbook
+from textbook import Textbook
 
 from edhnn import Hypergraph, kernels, load_dataset
 from edhnn.errors import EdhnnError
@@ -47,7 +47,7 @@ WORKLOADS = {
 }
 CLASSES, WIDTH = 10, 64  # of random hypergraphs
 ALONE = ("1e7",)  # the others take 10 GB and more
-PEERS = {"textbook": Textbook, "pyg": MessagePassed}
+PEERS = ("textbook", "pyg")
 
 
 def random_hypergraph(incidences: int) -> Hypergraph:
@@ -82,6 +82,14 @@ def present(names: Iterable[str]) -> Iterator[str]:
         yield name
 
 
+def peer(who: str, ours: EDHNN) -> torch.nn.Module:
+    if who == "textbook":
+        return Textbook(ours)
+    from textbook_pyg import MessagePassed
+
+    return MessagePassed(ours)
+
+
 class Case:
     """One workload by one implementation: a training step and an inference."""
 
@@ -90,7 +98,7 @@ class Case:
         self.hypergraph, self.x, y, classes = load(name)
         config = EDHNNConfig(**WORKLOADS[name], **DROPOUT)
         ours = EDHNN(config, in_features=self.x.shape[1], num_classes=classes)
-        self.model = PEERS[who](ours) if who in PEERS else ours
+        self.model = peer(who, ours) if who in PEERS else ours
         if who in PEERS and self.x.layout == torch.sparse_csr:
             self.x = self.x.to_dense()
         self.x = self.x.float()

@@ -1,4 +1,4 @@
-"""ED-HNN as the textbook has it: Algorithm 1 with a row per incidence, from PyTorch's own parts, or from PyG's.
+"""ED-HNN as the textbook has it: Algorithm 1 with a row per incidence, from PyTorch's own parts.
 
 Every message is a row: the perceptron rho runs on all incidences, values travel by `index_select` and come back by
 `index_add`, features are dense, dropout is `torch.nn.Dropout`. Built from one of our models, with its parameters, so
@@ -7,7 +7,6 @@ that the two can be compared number by number in evaluation.
 
 import torch
 from torch import Tensor, nn
-from torch_geometric.nn import MessagePassing
 
 from edhnn import EDHNN, Hypergraph
 from edhnn.nn.mlp import MLP
@@ -55,33 +54,3 @@ class Textbook(nn.Module):
             s = self.operate(h, hypergraph)
             h = self.update((1 - self.restart) * s + self.restart * x_v).relu()
         return self.classifier(self.dropout(h))
-
-
-class MessagePassed(Textbook):
-    """The same with torch_geometric's `MessagePassing`, as its users would write it."""
-
-    def __init__(self, model: EDHNN) -> None:
-        super().__init__(model)
-        aggregation = "mean" if self.mean else "sum"
-        self.to_edges, self.to_nodes = ToEdges(aggregation), ToNodes(self.rho, aggregation)
-
-    def operate(self, h: Tensor, hypergraph: Hypergraph) -> Tensor:
-        index = torch.stack([hypergraph.node_index, hypergraph.edge_index])
-        nodes, edges = hypergraph.num_nodes, hypergraph.num_edges
-        m_e = self.to_edges.propagate(index, x=(self.phi(h), None), size=(nodes, edges))
-        return self.to_nodes.propagate(index.flip(0), x=(m_e, h), size=(edges, nodes))
-
-
-class ToEdges(MessagePassing):
-    def message(self, x_j: Tensor) -> Tensor:
-        return x_j
-
-
-class ToNodes(MessagePassing):
-    def __init__(self, rho: nn.Module, aggregation: str) -> None:
-        super().__init__(aggregation)
-        self.rho = rho
-
-    def message(self, x_i: Tensor, x_j: Tensor) -> Tensor:
-        out: Tensor = self.rho(torch.cat([x_i, x_j], dim=1))
-        return out

@@ -194,7 +194,7 @@ def test_a_damaged_checkpoint_is_named(tiny, plan, tmp_path):
 
 @pytest.mark.slow
 def test_a_worker_that_fails_is_heard(tiny, plan, tmp_path):
-    from edhnn.training.workers import WorkerError
+    from edhnn.training.processes import WorkerError
 
     splits = choose_splits(tiny, 2)
     RunFolder(tmp_path / "run").begin(plan.to_json(tiny, splits), splits, resume=False)

@@ -73,8 +73,9 @@ def _(_grad: Tensor, x: Tensor, norm_weight: Tensor | None, norm_bias: Tensor | 
 
 
 def _keep_rows(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-    del output
-    ctx.save_for_backward(*inputs[:3])
+    x, norm_weight, norm_bias = inputs[:3]
+    # Without a norm the sign of the output says all that the gradient needs, and the next layer keeps it anyway.
+    ctx.save_for_backward(output if norm_weight is None else x, norm_weight, norm_bias)
     ctx.settings = inputs[3:]
 
 

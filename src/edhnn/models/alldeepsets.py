@@ -81,7 +81,7 @@ class AllDeepSets(HypergraphModel):
             first = set_mlp(self, config, config.hidden if half else in_features)
             self.encoders.append(first if half else FeatureMLP(first, Dropout(config.input_dropout, self.seeds)))
             self.decoders.append(set_mlp(self, config, config.hidden))
-        self.classifier = set_classifier(self, config)
+        self.classifier = self._classifier(config.hidden, config)
         del self.generator
 
     def forward(self, x: Tensor, hypergraph: HypergraphLike) -> Float[Tensor, "N C"]:
@@ -113,21 +113,6 @@ def set_mlp(model: HypergraphModel, config: AllDeepSetsConfig, in_features: int)
         config.mlp_layers,
         norm=config.norm,
         input_norm=config.input_norm,
-        dropout=config.dropout,
-        seeds=model.seeds,
-        generator=model.generator,
-    )
-
-
-def set_classifier(model: HypergraphModel, config: AllDeepSetsConfig) -> MLP:
-    """The classifier of a model that is being built."""
-    return MLP(
-        config.hidden,
-        config.classifier_hidden,
-        model.num_classes,
-        config.classifier_layers,
-        norm=config.norm,
-        input_norm=False,
         dropout=config.dropout,
         seeds=model.seeds,
         generator=model.generator,

@@ -114,14 +114,15 @@ class EDHNN(UpdatedModel):
         """
         joined = as_hypergraph(hypergraph, x)
         check_edge_features(self.config.edge_features, x_e, joined)  # type: ignore[attr-defined]
-        x_v = h = self.encode(x)
+        x_v = self.encode(x)
+        h = self.dropout(x_v)
         shared = [prepare(operator, h.shape[1]) for operator in self.operators]
         for t in range(self.num_iterations):
             place = t % len(self.operators)
-            h = self.dropout(h)
             s = sum_to_nodes(self.operators[place], h, joined, x_e, shared[place])  # steps 1 to 3
-            h = self.activation(self.updates[place](h, s, x_v, joined))  # step 4
-        return self.classify(h)
+            h = self.advance(self.updates[place](h, s, x_v, joined))  # step 4
+        out: Tensor = self.classifier(h)
+        return out
 
 
 @final

@@ -90,7 +90,8 @@ class EDHNNII(UpdatedModel):
         """
         joined = as_hypergraph(hypergraph, x)
         check_edge_features(self.config.edge_features, x_e, joined)
-        x_v = h = self.encode(x)
+        x_v = self.encode(x)
+        h = self.dropout(x_v)
         held = joined.num_edges if self.config.form == "main-text" else joined.num_nodes
         state = self.initial.expand(held, -1)
         width, phis, rhos = h.shape[1], _perceptrons(self.phis), _perceptrons(self.rhos)
@@ -98,7 +99,6 @@ class EDHNNII(UpdatedModel):
         answering = [split_first(rho, width) for rho in rhos]
         for t in range(self.num_iterations):
             place = t % len(phis)
-            h = self.dropout(h)
             if self.config.form == "main-text":  # steps 1 and 2
                 state = m_e = self._speak(phis[place], speaking[place], h, state, joined)
             else:
@@ -107,8 +107,9 @@ class EDHNNII(UpdatedModel):
             s = answer_nodes(
                 rhos[place], answering[place], h, m_e, joined, x_e, aggregate=self.config.aggregate
             )  # step 3
-            h = self.activation(self.updates[place](h, s, x_v, joined))  # step 4
-        return self.classify(h)
+            h = self.advance(self.updates[place](h, s, x_v, joined))  # step 4
+        out: Tensor = self.classifier(h)
+        return out
 
     def _speak(self, phi: MLP, layer: SplitLayer, h: Tensor, m_e: Tensor, hypergraph: Hypergraph) -> Tensor:
         r"""The next messages of hyperedges, $\sum_u \hat\phi([h_u ; m_e])$."""

@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from edhnn import kernels
 from edhnn.errors import UsageError, unknown_name
 from edhnn.models.contract import HypergraphModel
 from edhnn.nn.features import FeatureLayer
@@ -115,7 +116,9 @@ class EncodedModel(HypergraphModel):
         )
         return out
 
-    def classify(self, h: Float[Tensor, "N D"]) -> Float[Tensor, "N C"]:
-        """Outputs from the last state."""
-        out: Tensor = self.classifier(self.dropout(h))
+    def advance(self, z: Float[Tensor, "N D"]) -> Float[Tensor, "N D"]:
+        """The next state: the activation, and the dropout of whoever hears it, in one pass where that is ReLU."""
+        if isinstance(self.activation, nn.ReLU):
+            return kernels.row_activation(z, dropout=self.dropout.active_rate, seed=self.dropout.seed())
+        out: Tensor = self.dropout(self.activation(z))
         return out

@@ -56,9 +56,10 @@ class JumpLink(EncodedModel):
     def forward(self, x: Tensor, hypergraph: HypergraphLike) -> Float[Tensor, "N C"]:
         """Outputs for every node."""
         joined, aggregate = as_hypergraph(hypergraph, x), self.config.aggregate
-        x_v = h = self.encode(x)
+        x_v = self.encode(x)
+        h = self.dropout(x_v)
         for _ in range(self.num_iterations):
-            h = self.dropout(h)
             s = to_nodes(to_edges(h, joined, aggregate), joined, aggregate)
-            h = self.activation(self.update(h, s, x_v, joined))
-        return self.classify(h)
+            h = self.advance(self.update(h, s, x_v, joined))
+        out: Tensor = self.classifier(h)
+        return out

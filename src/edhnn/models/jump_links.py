@@ -18,7 +18,7 @@ import torch.nn.functional as F  # noqa: N812
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from edhnn.models.alldeepsets import AllDeepSetsConfig, half_sum, set_classifier, set_mlp
+from edhnn.models.alldeepsets import AllDeepSetsConfig, half_sum, set_mlp
 from edhnn.models.contract import HypergraphLike, HypergraphModel, as_hypergraph
 from edhnn.models.option_checks import check_choices, check_counts, check_fraction
 from edhnn.nn.features import FeatureLayer
@@ -139,7 +139,7 @@ class AllDeepSetsJumpLink(HypergraphModel):
             wide = 2 * width if half % 2 and config.jump == "join" else width
             self.encoders.append(set_mlp(self, config, width))
             self.decoders.append(set_mlp(self, config, wide))
-        self.classifier = set_classifier(self, config)
+        self.classifier = self._classifier(config.hidden, config)
         self.dropout = Dropout(config.dropout, self.seeds)
         del self.generator
 

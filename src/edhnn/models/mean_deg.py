@@ -63,11 +63,12 @@ class MeanDeg(EncodedModel):
     def forward(self, x: Tensor, hypergraph: HypergraphLike) -> Float[Tensor, "N C"]:
         """Outputs for every node."""
         joined = as_hypergraph(hypergraph, x)
-        x_v = h = self.encode(x)
+        x_v = self.encode(x)
+        h = self.dropout(x_v)
         log_size, log_degree = log_count(joined.edge_size, h), log_count(joined.degree, h)
         shared = self.operator.prepared(h.shape[1])
         for _ in range(self.num_iterations):
-            h = self.dropout(h)
             s = self.operator.sum_to_nodes(h, joined, log_size, prepared=shared)
-            h = self.activation(self.update(torch.cat([s, h, x_v, log_degree], dim=1)))
-        return self.classify(h)
+            h = self.advance(self.update(torch.cat([s, h, x_v, log_degree], dim=1)))
+        out: Tensor = self.classifier(h)
+        return out

@@ -104,7 +104,7 @@ def sum_over_links(
     if mean:
         summed, total = divided(summed, total), (total > 0).to(total)
     if depth > 1:
-        return F.linear(summed, mlp.last.weight) + total * mlp.last.bias
+        return torch.addr(F.linear(summed, mlp.last.weight), total[:, 0], mlp.last.bias)
     return summed + total * (a + bias) if moments is None else summed
 
 

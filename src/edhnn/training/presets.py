@@ -95,14 +95,33 @@ def find_preset(dataset: NodeDataset, model: str = "ed-hnn", name: PresetName | 
         name = "paper" if dataset.name in _datasets("paper", model) else "auto"
     if name == "auto":
         return auto_preset(dataset, model)
+    return recorded_preset(dataset.name, model, name)
+
+
+def recorded_preset(dataset: str, model: str, name: Literal["paper", "official"]) -> Preset:
+    """The recorded sizes of a model for a dataset of the catalogue.
+
+    Args:
+        dataset: Name of the dataset.
+        model: The model.
+        name: Which record.
+
+    Returns:
+        The preset.
+
+    Raises:
+        UsageError: if there is no entry for this model and dataset; the message lists those that there are.
+    """
+    if model not in MODELS:
+        raise unknown_name("model", model, MODELS)
     known = _datasets(name, model)
-    if dataset.name not in known:
+    if dataset not in known:
         listed = ", ".join(known) if known else "none"
         raise UsageError(
-            f"The preset '{name}' must have sizes of '{model}' for '{dataset.name}'. It has them for: {listed}. "
+            f"The preset '{name}' must have sizes of '{model}' for '{dataset}'. It has them for: {listed}. "
             "Use --preset auto."
         )
-    values = _recorded(name, model, dataset.name)
+    values = _recorded(name, model, dataset)
     train, origin, chosen = values.pop("train", {}), values.pop("origin"), values.pop("model", model)
     train |= {key: values.pop(key) for key in _TRAINING if key in values}
     return Preset(model=chosen, options=values, train=_transforms(chosen) | train, origin=f"preset {name}: {origin}")

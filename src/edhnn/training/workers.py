@@ -9,34 +9,25 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
-import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO
 
 import torch
 
-from edhnn.errors import EdhnnError
 from edhnn.training.dataset_file import read_training_data
 from edhnn.training.inputs import make_inputs
 from edhnn.training.locks import locked
+from edhnn.training.processes import run_processes, worker_main
 from edhnn.training.run_folder import RunFolder
-from edhnn.training.split_run import StoppedError, train_split
-from edhnn.training.stopping import Wish, listening
+from edhnn.training.split_run import train_split
+from edhnn.training.stopping import Wish
 from edhnn.typing import JsonObject
 
-_LOOK_SECONDS = 0.1
 _FOREVER = 1e9
 
 Seen = Callable[[JsonObject], None]
 """Sees the last line of a split's ``metrics.jsonl``."""
-
-
-class WorkerError(EdhnnError):
-    """A worker process failed; the message is its last words."""
 
 
 def run_workers(folder: RunFolder, count: int, wish: Wish, seen: Seen | None = None) -> None:
@@ -52,31 +43,14 @@ def run_workers(folder: RunFolder, count: int, wish: Wish, seen: Seen | None = N
         StoppedError: if the wish was made.
         WorkerError: if a worker failed; the others are stopped first.
     """
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", "edhnn.training.workers", str(folder.path)]
-    with tempfile.TemporaryFile() as words:
-        workers = [
-            subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=words, stderr=words)  # noqa: S603
-            for _ in range(count)
-        ]
-        try:
-            while any(worker.poll() is None for worker in workers):
-                if wish() or any(worker.returncode for worker in workers):
-                    break
-                if seen is not None:
-                    _look(folder, seen)
-                time.sleep(_LOOK_SECONDS)
-        finally:
-            for worker in workers:
-                if worker.poll() is None:
-                    worker.terminate()  # they save first
-            for worker in workers:
-                worker.wait()
-        failed = [worker.returncode for worker in workers if worker.returncode not in (0, StoppedError.exit_code)]
-        if failed and not wish():
-            raise WorkerError(_last_words(words, failed[0]))
-    if wish():
-        raise StoppedError("Stopped; all splits are saved.")
+    run_processes(
+        "edhnn.training.workers",
+        [str(folder.path)],
+        count=count,
+        threads=1,
+        should_stop=wish,
+        look=lambda: None if seen is None else _look(folder, seen),
+    )
 
 
 def _look(folder: RunFolder, seen: Seen) -> None:
@@ -93,22 +67,12 @@ def _look(folder: RunFolder, seen: Seen) -> None:
             seen(record)
 
 
-def _last_words(words: IO[bytes], code: int) -> str:
-    words.seek(0)
-    lines = [line for line in words.read().decode(errors="replace").splitlines() if line.strip()]
-    said = lines[-1].removeprefix("Error: ") if lines else f"it left with code {code} and said nothing"
-    return said if code == EdhnnError.exit_code and lines else f"A training process failed: {said}"
-
-
-def work(path: Path, parent: int, wish: Wish) -> None:
+def work(path: Path, should_stop: Callable[[], bool]) -> None:
     """Train splits that nobody has claimed until none is left."""
     folder = RunFolder(path)
     plan, _ = folder.plan()
     dataset, splits = read_training_data(folder.inputs), folder.read_splits()
     inputs = make_inputs(dataset, plan.train)
-
-    def stop() -> bool:
-        return wish() or os.getppid() != parent
 
     for patience in (0.0, _FOREVER):  # first what is free, then what somebody who may be dying still holds
         for number, split in enumerate(splits):
@@ -116,24 +80,12 @@ def work(path: Path, parent: int, wish: Wish) -> None:
             if files.finished:
                 continue
             with locked(files.path / "lock", wait=patience) as mine:
-                if mine and not stop() and not files.result.is_file():  # it may have been finished while we waited
-                    train_split(files, number, plan, dataset, inputs, split, should_stop=stop)
-
-
-def main() -> None:
-    """The worker process."""
-    torch.set_num_threads(1)
-    parent = os.getppid()
-    try:
-        with listening() as wish:
-            work(Path(sys.argv[1]), parent, wish)
-    except EdhnnError as error:
-        sys.stderr.write(f"Error: {error}\n")
-        sys.exit(error.exit_code)
-    except OSError as error:
-        sys.stderr.write(f"Error: the machine said no: {error}.\n")
-        sys.exit(1)
+                if (
+                    mine and not should_stop() and not files.result.is_file()
+                ):  # it may have been finished while we waited
+                    train_split(files, number, plan, dataset, inputs, split, should_stop=should_stop)
 
 
 if __name__ == "__main__":
-    main()
+    torch.set_num_threads(1)
+    worker_main(lambda should_stop: work(Path(sys.argv[1]), should_stop))

@@ -1,0 +1,94 @@
+"""`edhnn run`: the paper's tables and figures, cell by cell."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+
+from edhnn.cli.options import Json
+from edhnn.cli.output import console, print_json, say
+from edhnn.experiments.job import Job, jobs_of
+from edhnn.experiments.records import Records
+from edhnn.experiments.runner import Outcome, run_jobs
+from edhnn.experiments.spec import Experiment, experiment_names, find_experiments, packaged_experiment
+from edhnn.training.split_run import StoppedError
+from edhnn.training.stopping import listening
+
+Results = Annotated[Path, typer.Option("--results", help="The folder of records.")]
+
+
+def run_command(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME]...", help="Experiments, groups, or TOML files; none: a list.")
+    ] = None,
+    *,
+    dataset: Annotated[list[str] | None, typer.Option("--dataset", help="Only this dataset; repeat it.")] = None,
+    model: Annotated[list[str] | None, typer.Option("--model", help="Only this model; repeat it.")] = None,
+    splits: Annotated[int | None, typer.Option("--splits", min=1, help="Splits [the experiment's].")] = None,
+    epochs: Annotated[int | None, typer.Option("--epochs", min=1, help="Epochs [the experiment's].")] = None,
+    budget: Annotated[
+        float | None, typer.Option("--budget", min=0, help="Minutes after which to stop; run again to go on.")
+    ] = None,
+    jobs: Annotated[int | None, typer.Option("--jobs", min=1, help="Processes [one per core].")] = None,
+    results: Results = Path("results"),
+    as_json: Json = False,
+) -> None:
+    """Run experiments: every cell that has no record yet. Interrupted, run it again; `edhnn report` shows the records."""
+    records = Records(results)
+    if not names:
+        _list([packaged_experiment(name) for name in experiment_names()], records, as_json)
+        return
+    chosen = {experiment.name: experiment for name in names for experiment in find_experiments(name)}
+    todo = jobs_of(chosen.values(), datasets=dataset or (), models=model or (), splits=splits, epochs=epochs)
+    if not as_json:
+        say(f"{', '.join(chosen)}: {len(todo)} jobs, of which {_done(todo, records)} have a record")
+    try:
+        with listening() as wish:
+            outcome = run_jobs(todo, records, workers=jobs, budget=budget, should_stop=wish)
+    except StoppedError as stopped:
+        say(f"{stopped} Go on with the same command.")
+        raise typer.Exit(StoppedError.exit_code) from stopped
+    _print(outcome, results, as_json)
+
+
+def _done(jobs: list[Job], records: Records) -> int:
+    known = records.keys()
+    return sum(job.key in known for job in jobs)
+
+
+def _print(outcome: Outcome, results: Path, as_json: bool) -> None:
+    if as_json:
+        print_json(asdict(outcome))
+        return
+    say(f"{outcome.done} done in {outcome.seconds:.0f} s, {outcome.before} before, {outcome.left} left")
+    if outcome.failed:
+        say(f"{outcome.failed} could not be done; their records in '{results}' say why")
+
+
+def _list(experiments: list[Experiment], records: Records, as_json: bool) -> None:
+    rows = []
+    for experiment in experiments:
+        todo = jobs_of([experiment])
+        rows.append(
+            {
+                "name": experiment.name,
+                "paper": experiment.paper,
+                "title": experiment.title,
+                "jobs": len(todo),
+                "done": _done(todo, records),
+            }
+        )
+    if as_json:
+        print_json(rows)
+        return
+    table = Table(box=SIMPLE_HEAD)
+    for heading in ("name", "paper", "jobs", "done", "what"):
+        table.add_column(heading, justify="right" if heading in ("jobs", "done") else "left")
+    for row in rows:
+        table.add_row(*(str(row[key]) for key in ("name", "paper", "jobs", "done", "title")))
+    console().print(table)

@@ -1,0 +1,1 @@
+"""The paper's evidence: experiments as data, a runner whose records last, and a page made from records alone."""

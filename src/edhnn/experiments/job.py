@@ -1,0 +1,152 @@
+"""Jobs: the cells of experiments, one per split, each known by a hash of all that decides its numbers.
+
+The hash does not know the experiment: a cell that two tables share is run once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, final
+
+from edhnn.errors import UsageError, unknown_name
+from edhnn.experiments.kinds.registry import KINDS
+from edhnn.experiments.spec import Column, Experiment, Row
+from edhnn.typing import JsonObject
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """Where a row and a column cross.
+
+    Attributes:
+        experiment: Name of the experiment.
+        row: Label of the row.
+        column: Label of the column.
+        settings: All that decides its numbers, but for split and seed.
+        source: Where the settings come from.
+        changed: Why they differ from the row's and the column's, if they do.
+    """
+
+    experiment: str
+    row: str
+    column: str
+    settings: JsonObject
+    source: str
+    changed: str = ""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A cell's split."""
+
+    cell: Cell
+    split: int
+
+    @property
+    def key(self) -> str:
+        """The job's name: a hash of its settings and split."""
+        return digest({**self.cell.settings, "split": self.split})
+
+
+def digest(content: JsonObject) -> str:
+    """A short hash of a JSON object, whatever the order of its keys."""
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:20]
+
+
+def find_cell(experiment: Experiment, row: Row, column: Column, epochs: int | None = None) -> Cell | None:
+    """The cell where a row and a column cross; ``None`` where there is none.
+
+    Args:
+        experiment: The experiment.
+        row: A row of it.
+        column: A column of it.
+        epochs: Epochs in place of the experiment's.
+
+    Returns:
+        The cell.
+    """
+    changes = [change for change in experiment.change if change.applies(row, column)]
+    if any(change.skip for change in changes):
+        return None
+    options: dict[str, Any] = {}
+    train = {**experiment.train, **column.train, **row.train}
+    for change in changes:
+        options, train = {**options, **change.options}, {**train, **change.train}
+    if epochs is not None:
+        train["epochs"] = epochs
+    resolved = KINDS[experiment.kind].resolve(row, column, options, train)
+    if resolved is None:
+        return None
+    settings, source = resolved
+    why = "; ".join(change.why for change in changes)
+    return Cell(
+        experiment.name,
+        row.label,
+        column.label,
+        {"kind": experiment.kind, **settings},
+        source,
+        why,
+    )
+
+
+def cells_of(experiment: Experiment, epochs: int | None = None) -> Iterator[Cell]:
+    """All cells, row by row."""
+    for row in experiment.row:
+        for column in experiment.column:
+            cell = find_cell(experiment, row, column, epochs)
+            if cell is not None:
+                yield cell
+
+
+def jobs_of(
+    experiments: Iterable[Experiment],
+    *,
+    datasets: Sequence[str] = (),
+    models: Sequence[str] = (),
+    splits: int | None = None,
+    epochs: int | None = None,
+) -> list[Job]:
+    """The jobs of experiments, the first split of every cell before the second of any; none twice.
+
+    Args:
+        experiments: The experiments.
+        datasets: Only these; all if empty.
+        models: Only these; all if empty.
+        splits: Splits in place of the experiments'.
+        epochs: Epochs in place of the experiments'.
+
+    Returns:
+        The jobs.
+
+    Raises:
+        UsageError: if a dataset or model is in none of the experiments.
+    """
+    chosen = list(experiments)
+    for asked, attribute, places in (
+        (datasets, "dataset", [column.dataset for one in chosen for column in one.column]),
+        (models, "model", [row.model for one in chosen for row in one.row]),
+    ):
+        for name in asked:
+            if name not in places:
+                raise unknown_name(f"{attribute} of these experiments", name, sorted(set(places)))
+    if splits is not None and splits < 1:
+        raise UsageError(f"There must be at least 1 split. Got {splits}.")
+    found: dict[str, Job] = {}
+    pairs = [
+        (cell, min(splits or one.splits, KINDS[one.kind].most_splits(cell.settings)))
+        for one in chosen
+        for cell in cells_of(one, epochs)
+        if (not datasets or cell.settings["dataset"] in datasets) and (not models or cell.settings["model"] in models)
+    ]
+    for split in range(max((count for _, count in pairs), default=0)):
+        for cell, count in pairs:
+            if split < count:
+                job = Job(cell, split)
+                found.setdefault(job.key, job)
+    return list(found.values())

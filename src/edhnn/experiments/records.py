@@ -1,0 +1,92 @@
+"""Records: a line of JSON per finished job, appended and never changed.
+
+A results folder holds ``NAME.jsonl`` for each experiment and, while something runs, ``.work``. A last line that a kill
+cut short is ignored when reading and cut away by the next append; lines of others are left as they are.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import final
+
+from edhnn.errors import DataError, UsageError
+from edhnn.training.locks import locked
+from edhnn.training.run_folder import json_line
+from edhnn.typing import JsonObject
+
+FORMAT = 1
+
+
+@final
+class Records:
+    """The records in a results folder.
+
+    Args:
+        folder: The folder; made when the first record is appended.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        if folder.exists() and not folder.is_dir():
+            raise UsageError(f"'{folder}' must be a folder. It is a file.")
+        self.folder = folder
+
+    @property
+    def work(self) -> Path:
+        """Where unfinished jobs keep their files."""
+        return self.folder / ".work"
+
+    def read(self) -> list[JsonObject]:
+        """All records, file by file.
+
+        Raises:
+            DataError: if a whole line is not a record.
+        """
+        return [record for path in sorted(self.folder.glob("*.jsonl")) for record in read_lines(path)]
+
+    def keys(self, *, failed: bool = True) -> set[str]:
+        """The keys of all jobs that ended; without ``failed`` only of those that succeeded."""
+        return {record["key"] for record in self.read() if failed or not record.get("failed")}
+
+    def append(self, experiment: str, record: JsonObject) -> None:
+        """Add a record; other processes may do so at the same time."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        path = self.folder / f"{experiment}.jsonl"
+        with locked(self.work / "append.lock", wait=600.0) as mine:
+            if not mine:
+                raise DataError("Records could not be written for ten minutes: somebody holds the lock.", path=path)
+            with path.open("a+b") as stream:
+                _cut_broken_line(stream.fileno())
+                stream.write(json_line({"format": FORMAT, **record}).encode())
+                stream.flush()
+                os.fsync(stream.fileno())
+
+
+def read_lines(path: Path) -> Iterator[JsonObject]:
+    """The whole lines of a file of records."""
+    for number, line in enumerate(path.read_bytes().split(b"\n")[:-1], start=1):
+        try:
+            record = json.loads(line)
+            if record["format"] != FORMAT:
+                raise DataError(
+                    f"A record's format must be {FORMAT}. Got {record['format']!r}.",
+                    path=path,
+                    where=f"line {number}",
+                    remedy="Use the version of edhnn that wrote it.",
+                )
+            record["key"]
+        except (ValueError, KeyError, TypeError) as error:
+            raise DataError(
+                "A line must be a record.", path=path, where=f"line {number}", remedy="Remove the line."
+            ) from error
+        yield record
+
+
+def _cut_broken_line(descriptor: int) -> None:
+    size = os.lseek(descriptor, 0, os.SEEK_END)
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    content = os.read(descriptor, size) if size else b""
+    if content and not content.endswith(b"\n"):
+        os.truncate(descriptor, content.rfind(b"\n") + 1)

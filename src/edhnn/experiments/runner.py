@@ -1,0 +1,144 @@
+"""Running experiments: the jobs that have no record yet, in as many processes as there are cores.
+
+An interrupted run is resumed by running it again; records decide what is left to do. Jobs that measure time run in one
+process with all cores, after the others.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import mean
+from typing import final
+
+from edhnn.data.files import DelayedBar
+from edhnn.experiments.job import Job, digest
+from edhnn.experiments.records import Records
+from edhnn.experiments.worker import write_jobs
+from edhnn.training.jobs import cores
+from edhnn.training.processes import run_processes
+from edhnn.training.split_run import StoppedError
+from edhnn.typing import JsonObject
+
+_ALONE = ("timing",)
+_LOOK_SECONDS = 1.0
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What a run did.
+
+    Attributes:
+        asked: Jobs that were asked for.
+        before: Of those, that had a record already.
+        done: That got one now.
+        failed: That got one that says why they could not be done.
+        left: That have none.
+        seconds: Time spent.
+    """
+
+    asked: int
+    before: int
+    done: int
+    failed: int
+    left: int
+    seconds: float
+
+
+def run_jobs(
+    jobs: Sequence[Job],
+    records: Records,
+    *,
+    workers: int | None = None,
+    budget: float | None = None,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> Outcome:
+    """Do all jobs that have no record.
+
+    Args:
+        jobs: The jobs.
+        records: Where records go.
+        workers: Processes; as many as there are cores if not given. Cores are shared out among them.
+        budget: Minutes after which to stop; jobs under way are saved and gone on with next time.
+        should_stop: Looked at all the time.
+
+    Returns:
+        What was done; a budget that is used up is no error.
+
+    Raises:
+        StoppedError: if ``should_stop`` said so.
+        WorkerError: if a worker failed.
+    """
+    begun = time.monotonic()
+    known = records.keys()
+    waiting = [job for job in jobs if job.key not in known]
+    count = max(1, min(workers or cores(), len(waiting)))
+    together = [job for job in waiting if job.cell.settings["kind"] not in _ALONE]
+    alone = [job for job in waiting if job.cell.settings["kind"] in _ALONE]
+
+    def over() -> bool:
+        return budget is not None and time.monotonic() - begun > 60 * budget
+
+    for part, processes in ((together, count), (alone, 1)):
+        if part and not over():
+            try:
+                _run(part, records, processes, max(1, cores() // processes), lambda: should_stop() or over())
+            except StoppedError:
+                if not over() or should_stop():
+                    raise
+    ended = {record["key"]: record for record in records.read()}
+    new = [ended[job.key] for job in waiting if job.key in ended]
+    return Outcome(
+        asked=len(jobs),
+        before=len(jobs) - len(waiting),
+        done=len(new),
+        failed=sum("failed" in record for record in new),
+        left=len(waiting) - len(new),
+        seconds=round(time.monotonic() - begun, 3),
+    )
+
+
+def _run(jobs: list[Job], records: Records, count: int, threads: int, should_stop: Callable[[], bool]) -> None:
+    path = records.work / f"jobs-{os.getpid()}.json"
+    write_jobs(jobs, path)
+    bar = DelayedBar("Running", len(jobs), in_bytes=False)
+    looked = 0.0
+
+    def look() -> None:
+        nonlocal looked
+        if time.monotonic() - looked < _LOOK_SECONDS:
+            return
+        looked = time.monotonic()
+        found = {record["key"]: record for record in records.read()}
+        left = [job for job in jobs if job.key not in found]
+        bar.show(len(jobs) - len(left), f", about {_in_words(seconds_left(left, list(found.values())) / count)} left")
+
+    try:
+        run_processes(
+            "edhnn.experiments.worker",
+            [str(records.folder), str(path)],
+            count=min(count, len(jobs)),
+            threads=threads,
+            should_stop=should_stop,
+            look=look,
+        )
+    finally:
+        bar.close()
+        path.unlink(missing_ok=True)
+
+
+def seconds_left(jobs: Sequence[Job], records: Sequence[JsonObject]) -> float:
+    """Seconds the jobs will take, by records of the same cell, else by all: the mean of what is known."""
+    by_cell: dict[str, list[float]] = {}
+    for record in records:
+        by_cell.setdefault(digest(record["settings"]), []).append(record["seconds"])
+    usual = mean([record["seconds"] for record in records]) if records else 0.0
+    return float(sum(mean(by_cell.get(digest(job.cell.settings), [usual])) for job in jobs))
+
+
+def _in_words(seconds: float) -> str:
+    minutes = round(seconds / 60)
+    return f"{minutes // 60} h {minutes % 60:02d} min" if minutes >= 60 else f"{minutes} min"

@@ -1,0 +1,74 @@
+"""The kinds of jobs: what they measure, against what is known by other means."""
+
+import numpy as np
+import pytest
+import torch
+
+from edhnn import load_dataset
+from edhnn.data.doctor.facts import facts
+from edhnn.data.splits import Split
+from edhnn.experiments.floors import FLOORS, applies, class_means, l1_logistic
+from edhnn.experiments.job import jobs_of
+from edhnn.experiments.kinds.diffusion import DiffusionLayer
+from edhnn.experiments.kinds.registry import KINDS
+from edhnn.experiments.spec import parse_experiment
+from edhnn.hypergraph import Hypergraph
+from edhnn.training.plan import choose_splits
+
+HEAD = 'title = "t"\npaper = "none"\nkind = "{kind}"\nsplits = 1\n'
+CELL = '[[row]]\nlabel = "r"\nmodel = "{model}"\n[[column]]\nlabel = "c"\ndataset = "{dataset}"\n{more}'
+
+
+def job(kind, model, dataset, more=""):
+    text = HEAD.format(kind=kind) + CELL.format(model=model, dataset=dataset, more=more)
+    return jobs_of([parse_experiment(text, "x", None)])[0]
+
+
+def done(one, folder):
+    return KINDS[one.cell.settings["kind"]].perform(one.cell.settings, one.split, folder, lambda: False)
+
+
+def test_the_oracle_is_the_bayes_accuracy_of_two_balanced_classes():
+    dataset = load_dataset("csbm-4")
+    everything = torch.arange(5000)
+    found = class_means(dataset, Split(everything, everything, everything))["value"]
+    assert found == pytest.approx(76.02, abs=3 * 100 * np.sqrt(0.76 * 0.24 / 5000))  # Phi(1 / sqrt 2)
+    assert not applies("class-means", "digits")
+    assert set(FLOORS) == {"l1-logistic", "class-means"}
+
+
+def test_the_l1_floor_finds_the_two_columns_that_matter():
+    dataset = load_dataset("csbm-4")
+    found = l1_logistic(dataset, choose_splits(dataset, 1)[0])
+    assert 73 < found["value"] < 79
+    assert found["strength"] < 1  # ninety-eight columns are noise: a strong penalty
+
+
+def test_statistics_are_those_of_the_data(tmp_path):
+    found = done(job("statistics", "clique_homophily", "csbm-4"), tmp_path)
+    assert found["value"] == facts(load_dataset("csbm-4"))["clique_homophily"]
+
+
+def test_timing_counts_steps_and_inferences(tmp_path, monkeypatch):
+    monkeypatch.setattr("edhnn.experiments.kinds.timing._SECONDS", 0.01)
+    found = done(job("timing", "mlp", "csbm-1"), tmp_path)
+    assert 0 < found["inference"] < found["value"] < 5
+
+
+@pytest.mark.parametrize("model", ["ed-hnn", "invariant", "alldeepsets", "allsettransformer"])
+def test_a_diffusion_layer_answers_each_state_of_a_batch_alone(model):
+    hypergraph = Hypergraph.from_hyperedges([[0, 1, 2], [2, 3], [0, 3, 4]], num_nodes=5)
+    layer = DiffusionLayer(model, 4, 0).eval()
+    h = torch.randn(3, 5, generator=torch.Generator().manual_seed(0))
+    together = layer(h, hypergraph)
+    assert together.shape == h.shape
+    torch.testing.assert_close(together[1:2], layer(h[1:2], hypergraph))
+    assert not torch.equal(together[0], together[1])
+
+
+@pytest.mark.usefixtures("without_shape_checks")
+def test_a_diffusion_job_learns(tmp_path):
+    more = "options = { width = 16 }\ntrain = { epochs = 25, count = 200 }"
+    found = done(job("diffusion", "ed-hnn", "admm-tv", more), tmp_path / "job")
+    assert found["value"] < 0.7 * found["mean_absolute_change"]  # better than standing still
+    assert (tmp_path / "pairs-admm-tv-200").is_dir()

@@ -1,0 +1,55 @@
+"""Records: appended whole, read back, and never half."""
+
+from concurrent.futures import ProcessPoolExecutor
+
+import pytest
+
+from edhnn import DataError, UsageError
+from edhnn.experiments.records import Records
+
+
+def append_many(folder, who):
+    for number in range(50):
+        Records(folder).append("x", {"key": f"{who}-{number}", "settings": {"text": "é" * 300}})
+
+
+def test_what_is_appended_is_read(tmp_path):
+    records = Records(tmp_path / "results")
+    assert records.read() == []
+    records.append("a", {"key": "1", "value": float("nan")})
+    records.append("b", {"key": "2", "failed": "why"})
+    assert [record["key"] for record in records.read()] == ["1", "2"]
+    assert records.read()[0]["value"] is None
+    assert (records.keys(), records.keys(failed=False)) == ({"1", "2"}, {"1"})
+
+
+def test_several_processes_append_whole_lines(tmp_path):
+    with ProcessPoolExecutor(2) as pool:
+        list(pool.map(append_many, [tmp_path] * 2, ["a", "b"]))
+    assert len(Records(tmp_path).keys()) == 100
+
+
+def test_a_line_cut_by_a_kill_is_ignored_and_then_cut_away(tmp_path):
+    records = Records(tmp_path)
+    records.append("a", {"key": "1"})
+    with (tmp_path / "a.jsonl").open("a") as stream:
+        stream.write('{"format": 1, "key": "2", "val')
+    assert records.keys() == {"1"}
+    records.append("a", {"key": "3"})
+    assert records.keys() == {"1", "3"}
+    assert len((tmp_path / "a.jsonl").read_text().splitlines()) == 2
+
+
+@pytest.mark.parametrize(
+    "line", ["not json", '{"key": "1"}', '{"format": 1}', "[1]", '{"format": 2, "key": "1"}'], ids=str
+)
+def test_a_whole_line_that_is_no_record_is_named(tmp_path, line):
+    (tmp_path / "a.jsonl").write_text('{"format": 1, "key": "0"}\n' + line + "\n")
+    with pytest.raises(DataError, match="a.jsonl, line 2"):
+        Records(tmp_path).read()
+
+
+def test_a_file_is_no_results_folder(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UsageError, match="must be a folder"):
+        Records(tmp_path / "file")

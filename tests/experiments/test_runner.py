@@ -1,0 +1,120 @@
+"""Running a grid: interrupted, resumed, by one worker or several, the records are the same and no cell is run twice."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from edhnn.experiments.job import jobs_of
+from edhnn.experiments.records import Records
+from edhnn.experiments.runner import run_jobs, seconds_left
+from edhnn.experiments.spec import parse_experiment
+from edhnn.experiments.worker import perform, read_jobs, work, write_jobs
+from edhnn.training.split_run import StoppedError
+
+GRID = """
+title = "t"
+paper = "none"
+kind = "accuracy"
+splits = 2
+train = { epochs = 4 }
+[[row]]
+label = "net"
+model = "ed-hnn"
+options = { hidden = 8, classifier_hidden = 8 }
+[[row]]
+label = "mlp"
+model = "mlp"
+options = { hidden = 8 }
+[[column]]
+label = "one"
+dataset = "csbm-1"
+"""
+
+
+def grid(text=GRID):
+    return jobs_of([parse_experiment(text, "grid", None)])
+
+
+def numbers(folder):
+    return sorted((record["key"], record["metrics"]["value"]) for record in Records(folder).read())
+
+
+def test_workers_of_any_number_give_the_same_records(tmp_path):
+    one = run_jobs(grid(), Records(tmp_path / "one"), workers=1)
+    two = run_jobs(grid(), Records(tmp_path / "two"), workers=2)
+    assert (one.done, one.left, one.failed, two.done) == (4, 0, 0, 4)
+    for (key, value), (other_key, other) in zip(numbers(tmp_path / "one"), numbers(tmp_path / "two"), strict=True):
+        assert key == other_key
+        assert value == pytest.approx(other, abs=0.1)  # threads differ: 1,250 test nodes, one may fall otherwise
+    again = run_jobs(grid(), Records(tmp_path / "two"), workers=2)
+    assert (again.before, again.done) == (4, 0)
+    assert list((tmp_path / "two" / ".work").glob("*.json")) == []
+
+
+def test_a_killed_grid_is_gone_on_with(tmp_path):
+    text = GRID.replace("epochs = 4", "epochs = 150")
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    spec = tmp_path / "grid.toml"
+    spec.write_text(text)
+    command = [sys.executable, "-m", "edhnn.cli.main", "run", str(spec), "--jobs", "2", "--results"]
+    for pause in (6.0, 9.0):
+        process = subprocess.Popen([*command, str(killed)], start_new_session=True, stderr=subprocess.DEVNULL)
+        time.sleep(pause)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    subprocess.run([*command, str(killed)], check=True, stderr=subprocess.DEVNULL)
+    subprocess.run([*command, str(whole)], check=True, stderr=subprocess.DEVNULL)
+    assert numbers(killed) == numbers(whole)
+    assert len(Records(killed).read()) == 4  # none twice
+
+
+def test_a_budget_ends_a_run_without_an_error(tmp_path):
+    outcome = run_jobs(grid(GRID.replace("epochs = 4", "epochs = 100000")), Records(tmp_path), budget=0.05, workers=1)
+    assert (outcome.done, outcome.left) == (0, 4)
+
+
+def test_a_job_that_cannot_be_done_says_why(tmp_path, monkeypatch):
+    monkeypatch.setenv("EDHNN_DATA", str(tmp_path / "nothing"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "nothing"))
+    jobs = grid(GRID.replace("csbm-1", "senate"))
+    work(jobs[:1], Records(tmp_path), lambda: False)
+    record = Records(tmp_path).read()[0]
+    assert "senate" in record["failed"]
+    assert "metrics" not in record
+
+
+def test_a_job_held_by_somebody_is_left_to_them(tmp_path):
+    from edhnn.training.locks import locked
+
+    records, jobs = Records(tmp_path), grid()
+    with locked(records.work / f"{jobs[0].key}.lock"):
+        script = f"import sys; sys.argv = ['w', {str(tmp_path)!r}, {str(tmp_path / 'jobs')!r}]\n"
+        script += "from edhnn.experiments.worker import main; main(lambda: False)"
+        write_jobs(jobs, tmp_path / "jobs")
+        subprocess.run([sys.executable, "-c", script], check=True)
+    assert records.keys() == {job.key for job in jobs[1:]}
+
+
+def test_jobs_survive_a_file(tmp_path):
+    write_jobs(grid(), tmp_path / "jobs.json")
+    assert [job.key for job in read_jobs(tmp_path / "jobs.json")] == [job.key for job in grid()]
+
+
+def test_a_job_asked_to_stop_saves_and_says_so(tmp_path):
+    with pytest.raises(StoppedError):
+        perform(grid()[0], tmp_path / "work", lambda: True)
+    assert (tmp_path / "work" / "state.safetensors").is_file()
+
+
+def test_time_left_goes_by_the_same_cell():
+    jobs = grid()
+    known = [
+        {"settings": jobs[0].cell.settings, "seconds": 10.0},
+        {"settings": jobs[1].cell.settings, "seconds": 2.0},
+    ]
+    assert seconds_left(jobs[2:], known) == 12.0
+    assert seconds_left(jobs, []) == 0.0

@@ -1,0 +1,130 @@
+"""Experiments as data: those that come with the package hold together, and mistakes are named."""
+
+import tomllib
+from importlib import resources
+
+import pytest
+
+from edhnn import DataError, UsageError
+from edhnn.experiments.job import cells_of, jobs_of
+from edhnn.experiments.spec import experiment_names, find_experiments, packaged_experiment, parse_experiment
+
+GOOD = """
+title = "t"
+paper = "Table 0"
+kind = "accuracy"
+splits = 2
+train = { epochs = 3 }
+[[row]]
+label = "net"
+model = "ed-hnn"
+options = { hidden = 8 }
+[[row]]
+label = "floor"
+model = "class-means"
+[[column]]
+label = "one"
+dataset = "csbm-1"
+options = { depth = 3 }
+[[column]]
+label = "digits"
+dataset = "digits"
+[[change]]
+rows = ["net"]
+columns = ["one"]
+options = { hidden = 4 }
+why = "small"
+[[change]]
+rows = ["net"]
+columns = ["digits"]
+skip = true
+why = "has no preset"
+"""
+
+
+@pytest.mark.parametrize("name", experiment_names())
+def test_every_packaged_experiment_resolves_and_names_its_sources(name):
+    experiment = packaged_experiment(name)
+    cells = list(cells_of(experiment))
+    assert cells
+    assert all(cell.source for cell in cells)
+    if experiment.published:
+        table = tomllib.loads(
+            resources.files("edhnn.experiments").joinpath("published", f"{experiment.published}.toml").read_text()
+        )
+        columns = {column.label for column in experiment.column}
+        rows = {row.label for row in experiment.row}
+        shared = [(row, column) for row in rows & set(table) for column in columns & set(table[row])]
+        assert len(shared) >= len(columns)  # labels are how ours and theirs meet
+
+
+def test_a_cell_takes_the_presets_the_rows_the_columns_and_the_changes_options_in_that_order():
+    (net, floor) = cells_of(parse_experiment(GOOD, "x", None))
+    options = net.settings["options"]
+    assert (options["hidden"], options["num_iterations"], options["update"]) == (4, 3, "restart")
+    assert net.settings["train"]["epochs"] == 3
+    assert net.changed == "small"
+    assert "preset paper" in net.source
+    assert "hidden" in net.source
+    assert (floor.row, floor.column) == ("floor", "one")  # digits' features were not drawn from labels
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("splits = 2", "split = 2", "Did you mean 'splits'"),
+        ('model = "ed-hnn"', 'modell = "ed-hnn"', r"\[\[row\]\] number 1.*Did you mean 'model'"),
+        ('why = "small"', 'reason = "small"', r"\[\[change\]\] number 1"),
+        ('rows = ["net"]\ncolumns = ["one"]', 'rows = ["nett"]', "Did you mean 'net'"),
+        ('label = "digits"', 'label = "one"', "named differently"),
+        ('kind = "accuracy"', 'kind = "speed"', "Invalid enum value"),
+        ("splits = 2", "splits = ", "must be TOML"),
+        ('dataset = "csbm-1"', "dataset = 3", "Expected `str`"),
+    ],
+)
+def test_mistakes_are_named(old, new, message):
+    with pytest.raises((UsageError, DataError), match=message):
+        parse_experiment(GOOD.replace(old, new, 1), "x", None)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("hidden = 8", "hiden = 8", "hidden"),
+        ("depth = 3", "hight = 3", "must have an option for 'hight'"),
+        ("epochs = 3", "epoch = 3", "epoch"),
+        ('model = "ed-hnn"', 'model = "edhnn"', "Did you mean 'ed-hnn'"),
+    ],
+)
+def test_settings_that_do_not_exist_are_named_when_resolved(old, new, message):
+    with pytest.raises((UsageError, TypeError), match=message):
+        list(cells_of(parse_experiment(GOOD.replace(old, new, 1), "x", None)))
+
+
+def test_names_groups_and_files(tmp_path):
+    assert [experiment.name for experiment in find_experiments("smoke")] == ["smoke", "smoke-depth"]
+    (tmp_path / "mine.toml").write_text(GOOD)
+    assert find_experiments(str(tmp_path / "mine.toml"))[0].name == "mine"
+    with pytest.raises(UsageError, match="Did you mean 'table2'"):
+        find_experiments("tabel2")
+    with pytest.raises(UsageError, match="There is no file"):
+        find_experiments(str(tmp_path / "other.toml"))
+
+
+def test_jobs_go_split_by_split_and_none_twice():
+    experiment = parse_experiment(GOOD, "x", None)
+    jobs = jobs_of([experiment, experiment])
+    assert [(job.cell.row, job.split) for job in jobs] == [("net", 0), ("floor", 0), ("net", 1), ("floor", 1)]
+    assert len({job.key for job in jobs}) == 4
+    assert len(jobs_of([experiment], models=["ed-hnn"], splits=1)) == 1
+    other = jobs_of([experiment], models=["ed-hnn"], splits=1, epochs=9)[0]
+    assert other.key != jobs[0].key
+    assert other.cell.settings["train"]["epochs"] == 9
+    with pytest.raises(UsageError, match="dataset of these experiments"):
+        jobs_of([experiment], datasets=["cora"])
+
+
+def test_the_key_knows_the_settings_and_not_the_experiment():
+    first, second = (jobs_of([parse_experiment(GOOD, name, None)])[0] for name in "xy")
+    assert first.key == second.key
+    assert first.key != jobs_of([parse_experiment(GOOD.replace("hidden = 4", "hidden = 5"), "x", None)])[0].key
