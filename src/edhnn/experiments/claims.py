@@ -1,0 +1,219 @@
+"""The paper's claims, checked against the records: each gets a verdict and says on what.
+
+A claim of many comparisons fails by one clear counterexample; it holds only if every comparison is clear.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, final
+
+import numpy as np
+
+from edhnn.experiments.comparison import Outcome
+from edhnn.experiments.findings import TEST_TO_TRAIN, Contrast, contrast_family, gains
+from edhnn.experiments.gathered import Grid
+from edhnn.experiments.published import read_published
+
+Verdict = Literal["holds", "does not hold", "not distinguishable", "not enough records"]
+Family = dict[tuple[str, str], Mapping[int, float]]
+
+_OURS, _FLOOR = "ED-HNN", "Features alone: L1 logistic"
+_HARD = ("alpha 3", "alpha 4", "alpha 6", "alpha 7")
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """A claim and what the records say of it.
+
+    Attributes:
+        statement: The claim.
+        experiment: The experiment it is about.
+        verdict: Whether it holds.
+        evidence: Why, in sentences.
+    """
+
+    statement: str
+    experiment: str
+    verdict: Verdict
+    evidence: Sequence[str]
+
+
+def check_claims(grids: Mapping[str, Grid]) -> list[Claim]:
+    """All claims about the experiments given, by their names."""
+    found = []
+    for name, check in _CHECKS:
+        if name in grids:
+            found.append(check(grids[name]))
+    return found
+
+
+def _best_of_all(grid: Grid, columns: Sequence[str], statement: str) -> Claim:
+    """ED-HNN against every baseline that the paper prints, in each column."""
+    printed = read_published(grid.experiment.published)
+    own = {row.label for row in grid.experiment.row if row.model.startswith("ed-hnn")}
+    rows = [row.label for row in grid.experiment.row if row.label in printed.rows() and row.label not in own]
+    family = {(column, row): _row_gains(grid, column, _OURS, row) for column in columns for row in rows}
+    claim = _claim(grid, statement, family, "ED-HNN is better than the baseline")
+    below = [
+        column
+        for column in columns
+        if (_OURS, column) in printed.numbers
+        and any(
+            printed.numbers[row, column].mean >= printed.numbers[_OURS, column].mean
+            for row in rows
+            if (row, column) in printed.numbers
+        )
+    ]
+    said = [f"In the paper's own numbers ED-HNN is not the best in: {', '.join(below)}."] if below else []
+    return Claim(
+        statement=claim.statement,
+        experiment=claim.experiment,
+        verdict=claim.verdict,
+        evidence=[*claim.evidence, *said],
+    )
+
+
+def _table3(grid: Grid) -> Claim:
+    columns = [column for column in grid.columns if column in _HARD]
+    return _best_of_all(grid, columns, "ED-HNN is above every baseline on the contextual SBM from alpha 3 on.")
+
+
+def _table2(grid: Grid) -> Claim:
+    return _best_of_all(grid, grid.columns, "ED-HNN is the best in every column.")
+
+
+def _depth_helps(grid: Grid) -> Claim:
+    family = {(panel, _OURS): _deepest_gains(grid, panel, _OURS) for panel in _panels(grid)}
+    statement = "Depth helps ED-HNN on Senate and House: the deepest is above one layer."
+    return _claim(grid, statement, family, "the deepest is better than one layer")
+
+
+def _depth_does_not_help(grid: Grid) -> Claim:
+    """The claim is that there is no gain; a gain that is not distinguishable agrees with it, and proves nothing."""
+    rows = [row.label for row in grid.experiment.row if row.model in ("alldeepsets", "allsettransformer")]
+    family = {(panel, row): _deepest_gains(grid, panel, row) for panel in _panels(grid) for row in rows}
+    statement = "Depth does not help AllDeepSets and AllSetTransformer: the deepest is not above one layer."
+    turned: Family = {name: {split: -gain for split, gain in found.items()} for name, found in family.items()}
+    return _claim(grid, statement, turned, "one layer is better than the deepest")
+
+
+def _width(grid: Grid) -> Claim:
+    """Two comparisons on total variation: the error at the smallest width, and whether the ratio grows down to it."""
+    columns = sorted((column for column in grid.experiment.column if column.panel == "TV"), key=lambda one: one.x or 0)
+    small, large = columns[0].label, columns[-1].label
+    family: Family = {(small, "Invariant"): _row_gains(grid, small, _OURS, "Invariant")}
+    at_small, at_large = _log_ratios(grid, small), _log_ratios(grid, large)
+    family[f"from {large} to {small}", "growth of the ratio"] = gains(at_small, at_large, higher_is_better=True)
+    statement = (
+        "Total variation tells equivariant from invariant operators as the width shrinks: at the smallest width "
+        "ED-HNN's error is below the invariant operator's, and the ratio of the two grows down to it."
+    )
+    return _claim(grid, statement, family, "the comparison goes the claim's way")
+
+
+def _floor(grid: Grid) -> Claim:
+    networks = [line.label for line in grid.lines if not line.floor]
+    family = {
+        (column, row): _row_gains(grid, column, row, _FLOOR)
+        for column in grid.columns
+        for row in networks
+        if (row, column) in grid.cells
+    }
+    statement = "Every network beats logistic regression on the features alone (our floor; the paper has none)."
+    return _claim(grid, statement, family, "the network is better than the floor")
+
+
+def _claim(grid: Grid, statement: str, family: Family, success: str) -> Claim:
+    contrasts = contrast_family(family, TEST_TO_TRAIN[grid.experiment.kind])
+    missing = [name for name in family if name not in contrasts]
+    said = [contrast.outcome for contrast in contrasts.values()]
+    evidence = [
+        f"{success[0].upper()}{success[1:]} in {said.count('better')} of {len(family)} comparisons; "
+        f"not distinguishable in {said.count('not distinguishable')}, the opposite in {said.count('worse')}."
+    ]
+    evidence += _listed("The opposite", contrasts, "worse")
+    evidence += _listed("Not distinguishable", contrasts, "not distinguishable")
+    few = [name for name, contrast in contrasts.items() if contrast.outcome == "not enough splits"]
+    if missing or few:
+        evidence.append(f"Without enough records: {_by_column((*name, '') for name in (*missing, *few))}.")
+    if contrasts:
+        shared = [contrast.shared for contrast in contrasts.values()]
+        evidence.append(f"Shared splits: {min(shared)}{f' to {max(shared)}' if max(shared) > min(shared) else ''}.")
+    return Claim(
+        statement=statement,
+        experiment=grid.experiment.name,
+        verdict=decide(said, complete=not missing),
+        evidence=evidence,
+    )
+
+
+def decide(outcomes: Sequence[Outcome], *, complete: bool) -> Verdict:
+    """The verdict on a claim that every comparison comes out ``better``."""
+    if "worse" in outcomes:
+        return "does not hold"
+    if not complete or not outcomes or "not enough splits" in outcomes:
+        return "not enough records"
+    return "not distinguishable" if "not distinguishable" in outcomes else "holds"
+
+
+def _listed(what: str, contrasts: Mapping[tuple[str, str], Contrast], outcome: Outcome) -> list[str]:
+    chosen = [
+        (*name, f"{contrast.gain:+.3g}".replace("-", "−"))
+        for name, contrast in contrasts.items()
+        if contrast.outcome == outcome
+    ]
+    return [f"{what}: {_by_column(chosen)}."] if chosen else []
+
+
+def _by_column(named: Iterable[tuple[str, str, str]]) -> str:
+    """``Cora: MLP (+1.2), HGNN (+0.3); House: ...``."""
+    by_column: dict[str, list[str]] = {}
+    for column, row, gain in named:
+        by_column.setdefault(column, []).append(f"{row} ({gain})" if gain else row)
+    return "; ".join(f"{column}: {', '.join(rows)}" for column, rows in by_column.items())
+
+
+def _row_gains(grid: Grid, column: str, first: str, second: str) -> Mapping[int, float]:
+    one, other = grid.measured(first, column), grid.measured(second, column)
+    if one is None or other is None:
+        return {}
+    return gains(one.values, other.values, higher_is_better=grid.higher_is_better)
+
+
+def _panels(grid: Grid) -> list[str]:
+    return list(dict.fromkeys(column.panel for column in grid.experiment.column))
+
+
+def _deepest_gains(grid: Grid, panel: str, row: str) -> Mapping[int, float]:
+    columns = sorted((column for column in grid.experiment.column if column.panel == panel), key=lambda one: one.x or 0)
+    deep, shallow = grid.measured(row, columns[-1].label), grid.measured(row, columns[0].label)
+    if deep is None or shallow is None:
+        return {}
+    return gains(deep.values, shallow.values, higher_is_better=grid.higher_is_better)
+
+
+def _log_ratios(grid: Grid, column: str) -> dict[int, float]:
+    """Logarithm of the invariant operator's error over ED-HNN's, by split."""
+    ours, invariant = grid.measured(_OURS, column), grid.measured("Invariant", column)
+    if ours is None or invariant is None:
+        return {}
+    shared = ours.values.keys() & invariant.values.keys()
+    return {split: float(np.log(invariant.values[split] / ours.values[split])) for split in sorted(shared)}
+
+
+_CHECKS: tuple[tuple[str, Callable[[Grid], Claim]], ...] = (
+    ("table2", _table2),
+    ("table2-large", _table2),
+    ("table3", _table3),
+    ("figure2", _depth_helps),
+    ("figure2", _depth_does_not_help),
+    ("figure3", _width),
+    ("figure5", _width),
+    ("table2", _floor),
+    ("table2-large", _floor),
+    ("table3", _floor),
+    ("table9", _floor),
+)

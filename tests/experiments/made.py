@@ -1,0 +1,44 @@
+"""Records made up for tests: as `edhnn run` would write them, with scores of our choosing."""
+
+from edhnn.experiments.job import Job, cells_of
+from edhnn.experiments.records import Records
+
+MACHINE = {"edhnn": "0", "python": "3", "threads": 1}
+
+
+def made_record(cell, split, value, **more):
+    return {
+        "format": 1,
+        "key": Job(cell, split).key,
+        "experiment": cell.experiment,
+        "row": cell.row,
+        "column": cell.column,
+        "split": split,
+        "settings": cell.settings,
+        "source": cell.source,
+        "metrics": {"value": value, "num_parameters": 7, **more},
+        "seconds": 60.0,
+        "machine": MACHINE,
+    }
+
+
+def made_records(experiment, value, *, splits=None, epochs=None, **more):
+    """A record for every cell and split; ``value(cell, split)`` is its score, ``None`` for no record."""
+    return [
+        made_record(cell, split, score, **more)
+        for cell in cells_of(experiment, epochs)
+        for split in range(splits or experiment.splits)
+        if (score := value(cell, split)) is not None
+    ]
+
+
+def failed_record(cell, split, why):
+    record = made_record(cell, split, 0.0)
+    del record["metrics"]
+    return {**record, "failed": why}
+
+
+def write_records(folder, records):
+    for record in records:
+        Records(folder).append(record["experiment"], {key: record[key] for key in record if key != "format"})
+    return folder

@@ -1,0 +1,105 @@
+"""Claims: each verdict can come out, and a counterexample wins over everything."""
+
+import pytest
+
+from edhnn.experiments.claims import check_claims, decide
+from edhnn.experiments.gathered import RecordIndex, gather
+from edhnn.experiments.spec import packaged_experiment
+
+from .made import made_records
+from .test_findings import JITTER
+
+
+def verdicts(name, value, **more):
+    experiment = packaged_experiment(name)
+    grid = gather(experiment, RecordIndex(made_records(experiment, value, **more)))
+    return check_claims({name: grid})
+
+
+def noise(cell, split):
+    return 0.2 * JITTER[sum(map(ord, cell.row + cell.column)) % 40, split]
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "complete", "verdict"),
+    [
+        (["better", "better"], True, "holds"),
+        (["better", "not distinguishable"], True, "not distinguishable"),
+        (["better", "worse", "not distinguishable"], False, "does not hold"),
+        (["better"], False, "not enough records"),
+        (["better", "not enough splits"], True, "not enough records"),
+        ([], True, "not enough records"),
+    ],
+)
+def test_how_outcomes_make_a_verdict(outcomes, complete, verdict):
+    assert decide(outcomes, complete=complete) == verdict
+
+
+def test_the_sbm_claim_is_about_the_papers_baselines_from_alpha_3_on():
+    def value(cell, split):
+        easy = cell.column in ("alpha 1", "alpha 2")
+        return 80 + noise(cell, split) + (10 if (cell.row == "ED-HNN") != easy or "Features" in cell.row else 0)
+
+    best, floor = verdicts("table3", value)
+    assert best.verdict == "holds"
+    assert "in 20 of 20" in best.evidence[0]
+    assert floor.verdict == "does not hold"  # the floor is as high as ED-HNN and above all others
+
+
+def test_one_counterexample_is_named():
+    def value(cell, split):
+        return (
+            80
+            + noise(cell, split)
+            + 10 * (cell.row == "ED-HNN")
+            + 20 * ((cell.row, cell.column) == ("HGNN", "alpha 6"))
+        )
+
+    best, _ = verdicts("table3", value)
+    assert best.verdict == "does not hold"
+    assert any(text.startswith("The opposite: alpha 6: HGNN (−") for text in best.evidence)
+
+
+def test_missing_records_are_named():
+    best, floor = verdicts("table3", lambda cell, split: None if cell.row == "HGNN" else 80 + noise(cell, split))
+    assert (best.verdict, floor.verdict) == ("not enough records", "not enough records")
+    assert "HGNN" in " ".join(best.evidence)
+
+
+def test_best_in_every_column_says_where_the_papers_own_numbers_disagree():
+    claim = verdicts("table2", lambda cell, split: 80 + noise(cell, split) + 9 * (cell.row == "ED-HNN"))[0]
+    assert claim.verdict == "holds"
+    assert not any("own numbers" in text for text in claim.evidence) or "not the best in" in claim.evidence[-1]
+
+
+def test_depth_that_helps_only_ours():
+    def value(cell, split):
+        deep = int(cell.column.split(", ")[1])
+        return 60 + noise(cell, split) + (deep if cell.row == "ED-HNN" else -deep)
+
+    assert [claim.verdict for claim in verdicts("figure2", value)] == ["holds", "holds"]
+    flat = verdicts("figure2", lambda cell, split: 60 + noise(cell, split))
+    assert [claim.verdict for claim in flat] == ["not distinguishable", "not distinguishable"]
+    rising = verdicts(
+        "figure2", lambda cell, split: value(cell, split) if cell.row == "ED-HNN" else 120 - value(cell, split)
+    )
+    assert [claim.verdict for claim in rising] == ["holds", "does not hold"]
+
+
+@pytest.mark.parametrize("name", ["figure3", "figure5"])
+def test_width_needs_a_gap_that_grows(name):
+    def value(gap):
+        def score(cell, split):
+            width = int(cell.column.split(", ")[1])
+            return 0.1 + 1e-4 * noise(cell, split) + (gap(width) if cell.row == "Invariant" else 0)
+
+        return score
+
+    assert verdicts(name, value(lambda width: 1 / width), splits=3)[0].verdict == "holds"
+    assert verdicts(name, value(lambda width: width / 100), splits=3)[0].verdict == "does not hold"
+    assert verdicts(name, value(lambda width: 0), splits=3)[0].verdict == "not distinguishable"
+    assert verdicts(name, value(lambda width: 0), splits=1)[0].verdict == "not enough records"
+
+
+def test_only_experiments_given_are_judged():
+    assert check_claims({}) == []

@@ -1,0 +1,87 @@
+"""What a grid says: best rows, ranks, tests against the reference; and what it must not say."""
+
+import numpy as np
+import pytest
+import scipy.stats
+
+from edhnn.experiments.findings import analyse, contrast_family, gains
+from edhnn.experiments.gathered import RecordIndex, gather
+from edhnn.experiments.spec import packaged_experiment
+
+from .made import made_records
+
+LEVELS = {"ED-HNN": 90.0, "HGNN": 70.0, "MLP": 89.9, "AllDeepSets": 95.0}
+JITTER = np.random.default_rng(0).normal(0, 0.5, (40, 10))
+
+
+def score(cell, split):
+    """A level for each row; noise that rows share by split and noise of their own."""
+    own = JITTER[sum(map(ord, cell.row + cell.column)) % 40, split]
+    return LEVELS.get(cell.row, 60.0) + JITTER[0, split] + own
+
+
+def findings(value=score, name="table3", **more):
+    experiment = packaged_experiment(name)
+    return analyse(gather(experiment, RecordIndex(made_records(experiment, value, **more))))
+
+
+def test_clear_differences_are_found_and_unclear_ones_are_ties():
+    found = findings()
+    assert found.reference == "ED-HNN"
+    assert found.tally("HGNN") == (6, 0, 0)
+    assert found.tally("AllDeepSets") == (0, 0, 6)
+    assert found.tally("MLP") == (0, 6, 0)
+    assert found.tally("ED-HNN") == (0, 0, 0)
+    assert found.best["alpha 3"] == ["AllDeepSets"]
+
+
+def test_the_family_is_the_whole_table():
+    found = findings()
+    assert len(found.contrasts) == 8 * 6
+    for contrast in found.contrasts.values():
+        assert contrast.p <= contrast.adjusted <= min(1.0, 48 * contrast.p)
+        assert contrast.shared == 10
+
+
+def test_ranks_are_over_columns_that_most_rows_have():
+    found = findings(
+        lambda cell, split: None if cell.row == "HGNN" and cell.column == "alpha 7" else score(cell, split)
+    )
+    assert "HGNN" not in found.ranks
+    assert found.ranks["AllDeepSets"] == 1
+    assert found.ranked_over == ["alpha 1", "alpha 2", "alpha 3", "alpha 4", "alpha 6", "alpha 7"]
+    found = findings(lambda cell, split: score(cell, split) if cell.column == "alpha 1" or cell.row == "MLP" else None)
+    assert found.ranked_over == ["alpha 1"]
+    assert len(found.ranks) == 9
+    assert findings(lambda cell, split: score(cell, split) if cell.row == "MLP" else None).ranks == {}
+
+
+def test_one_split_is_not_enough():
+    found = findings(splits=1)
+    assert {contrast.outcome for contrast in found.contrasts.values()} == {"not enough splits"}
+    assert found.tally("HGNN") == (0, 0, 0)
+
+
+def test_lower_is_better_for_errors():
+    found = findings(lambda cell, split: 0.1 + 0.001 * JITTER[split, 0] + (cell.row != "ED-HNN"), "figure5", splits=3)
+    assert found.best["TV, 8"] == ["ED-HNN"]
+    assert found.tally("Invariant") == (8, 0, 0)
+
+
+@pytest.mark.parametrize("name", ["table7", "table8"])
+def test_facts_and_times_are_not_tested(name):
+    found = findings(lambda cell, split: 1.0, name, splits=1)
+    assert not found.contrasts
+    assert not found.ranks
+
+
+def test_gains_are_over_shared_splits():
+    assert gains({0: 3.0, 1: 5.0, 4: 1.0}, {1: 4.0, 0: 1.0, 3: 9.0}, higher_is_better=True) == {0: 2.0, 1: 1.0}
+    assert gains({0: 3.0}, {0: 1.0}, higher_is_better=False) == {0: -2.0}
+
+
+def test_a_family_of_one_is_the_bare_test():
+    values = {0: 1.0, 1: 2.0, 2: 4.0}
+    (found,) = contrast_family({"a": values, "b": {}}, 0.0).values()
+    assert found.adjusted == found.p == pytest.approx(scipy.stats.ttest_1samp(list(values.values()), 0).pvalue)
+    assert contrast_family({}, 0.5) == {}
