@@ -26,6 +26,8 @@ SURFACE = {
     | {"--model", "--preset", "--config", "--splits", "--epochs", "--seed", "--set", "--jobs", "--out", "--resume"},
     "predict": READ | {"--out", "--split", "--force"},
     "evaluate": READ | {"--split"},
+    "run": {"--dataset", "--model", "--splits", "--epochs", "--budget", "--jobs", "--results", "--json"},
+    "report": {"--results", "--out", "--json"},
     "models": {"--json"},
 }
 

@@ -15,6 +15,8 @@ from edhnn.cli.diffuse import diffuse_command
 from edhnn.cli.models import models_command
 from edhnn.cli.output import say
 from edhnn.cli.predict import evaluate_command, predict_command
+from edhnn.cli.report import report_command
+from edhnn.cli.run import run_command
 from edhnn.cli.train import train_command
 from edhnn.errors import EdhnnError
 
@@ -29,6 +31,8 @@ app.command("diffuse")(diffuse_command)
 app.command("train")(train_command)
 app.command("predict")(predict_command)
 app.command("evaluate")(evaluate_command)
+app.command("run")(run_command)
+app.command("report")(report_command)
 app.command("models")(models_command)
 
 

@@ -6,7 +6,7 @@ A claim of many comparisons fails by one clear counterexample; it holds only if 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, final
 
 import numpy as np
@@ -68,12 +68,7 @@ def _best_of_all(grid: Grid, columns: Sequence[str], statement: str) -> Claim:
         )
     ]
     said = [f"In the paper's own numbers ED-HNN is not the best in: {', '.join(below)}."] if below else []
-    return Claim(
-        statement=claim.statement,
-        experiment=claim.experiment,
-        verdict=claim.verdict,
-        evidence=[*claim.evidence, *said],
-    )
+    return replace(claim, evidence=[*claim.evidence, *said])
 
 
 def _table3(grid: Grid) -> Claim:
@@ -97,7 +92,11 @@ def _depth_does_not_help(grid: Grid) -> Claim:
     family = {(panel, row): _deepest_gains(grid, panel, row) for panel in _panels(grid) for row in rows}
     statement = "Depth does not help AllDeepSets and AllSetTransformer: the deepest is not above one layer."
     turned: Family = {name: {split: -gain for split, gain in found.items()} for name, found in family.items()}
-    return _claim(grid, statement, turned, "one layer is better than the deepest")
+    claim = _claim(grid, statement, turned, "one layer is better than the deepest")
+    if claim.verdict != "not distinguishable":
+        return claim
+    agrees = "No gain by depth can be distinguished: that agrees with the claim and does not prove it."
+    return replace(claim, evidence=[agrees, *claim.evidence])
 
 
 def _width(grid: Grid) -> Claim:

@@ -1,0 +1,58 @@
+"""The tables as Markdown: ours, then in brackets the paper's and the difference."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from edhnn.experiments.report.choose import Content
+from edhnn.experiments.report.notes import notes_of
+from edhnn.experiments.report.view import CellText, View, cell_text
+
+
+def markdown_report(content: Content) -> str:
+    """All claims and tables."""
+    parts = ["# The paper's evidence, measured again\n"]
+    if content.claims:
+        parts.append("## Claims\n")
+        parts += [f"- **{claim.verdict}**: {claim.statement} {' '.join(claim.evidence)}" for claim in content.claims]
+        parts.append("")
+    for view in content.views:
+        parts += [f"## {view.heading}\n", markdown_table(view), "", *(f"- {note}" for note in notes_of(view)), ""]
+    if content.absent:
+        parts += ["## Not run\n", *(f"- {heading}" for heading in content.absent), ""]
+    return "\n".join(parts)
+
+
+def markdown_table(view: View) -> str:
+    """One table; floors first, their names in italics, the best of a column in bold."""
+    ranked = bool(view.findings.ranks)
+    headings = [
+        "",
+        *view.grid.columns,
+        *(["mean rank"] if ranked else []),
+        *(["win-tie-loss"] if _tested(view) else []),
+    ]
+    lines = [_line(headings), _line(["---", *["---:"] * (len(headings) - 1)])]
+    for line in view.grid.lines:
+        cells = [_cell(cell_text(view, line.label, column)) for column in view.grid.columns]
+        if ranked:
+            cells.append(f"{view.findings.ranks[line.label]:.1f}" if line.label in view.findings.ranks else "–")
+        if _tested(view):
+            cells.append("-".join(map(str, view.findings.tally(line.label))))
+        lines.append(_line([f"*{line.label}*" if line.floor else line.label, *cells]))
+    return "\n".join(lines)
+
+
+def _tested(view: View) -> bool:
+    return bool(view.findings.contrasts)
+
+
+def _cell(text: CellText) -> str:
+    ours = f"**{text.ours}**" if text.best else text.ours
+    notes = "".join(f"<sup>{number}</sup>" for number in text.footnotes)
+    paper = f" ({text.paper}{f'; {text.difference}' if text.difference else ''})" if text.paper else ""
+    return f"{ours}{f' {text.mark}' if text.mark else ''}{notes}{paper}"
+
+
+def _line(cells: Iterable[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"

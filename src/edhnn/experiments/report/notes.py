@@ -1,0 +1,120 @@
+"""What stands under a table, in sentences: how to read it, what is special, what is missing, how it meets the paper."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from edhnn.experiments.comparison import LEVEL
+from edhnn.experiments.gathered import Measured
+from edhnn.experiments.report.numbers import UNITS, signed
+from edhnn.experiments.report.view import View
+
+
+def notes_of(view: View) -> list[str]:
+    """All notes of an experiment, the reader's first."""
+    return [*_reading(view), *view.grid.experiment.notes, *_special(view), *_missing(view), *_meeting(view)]
+
+
+def _reading(view: View) -> list[str]:
+    found = [f"{_upper(UNITS[view.kind])}; mean ± sample standard deviation over splits."]
+    if view.kind == "statistics":
+        found = []
+    if view.kind == "timing":
+        found = ["Seconds of a training step, and of an inference beside it: medians of repeated calls."]
+    if view.published.numbers and view.published.unit:
+        found.append(f"The paper's numbers are in other units ({view.published.unit}), so no difference is shown.")
+    findings = view.findings
+    if findings.contrasts:
+        found.append(
+            f"Against {findings.reference}: ▼ worse, ▲ better, ≈ not distinguishable (corrected resampled t-test over "
+            f"shared splits, Holm over the {sum(one.p is not None for one in findings.contrasts.values())} comparisons "
+            f"of this table, level {LEVEL}). Win, tie and loss are {findings.reference}'s, in columns."
+        )
+    if findings.ranks:
+        unranked = [line.label for line in view.grid.lines if line.label not in findings.ranks]
+        found.append(
+            f"Mean ranks are over {_count(len(findings.ranked_over), 'column')} ({'; '.join(findings.ranked_over)}) "
+            f"and the {len(findings.ranks)} rows that have them all."
+            + (f" Not ranked: {', '.join(unranked)}." if unranked else "")
+        )
+    return found
+
+
+def _special(view: View) -> list[str]:
+    everywhere = [text for text, number in view.footnotes.items() if number == 0]
+    numbered = [f"[{number}] {_upper(text)}." for text, number in view.footnotes.items() if number]
+    return [*(f"In all cells: {text}." for text in everywhere), *numbered]
+
+
+def _missing(view: View) -> list[str]:
+    """Cells without a number, each named; a row without any is named once."""
+    found = []
+    absent = _where(view, lambda cell: cell.state == "not run")
+    if absent:
+        found.append(f"Not run: {absent}.")
+    for (row, column), cell in view.grid.cells.items():
+        if cell.state == "failed":
+            found.append(f"Failed: {row}, {column}: {'; '.join(cell.failures)}")
+    return found
+
+
+def _meeting(view: View) -> list[str]:
+    """Where ours and the paper's part."""
+    grid, numbers = view.grid, view.published.numbers
+    rows = [line.label for line in grid.lines if any((line.label, column) in numbers for column in grid.columns)]
+    measured = [(row, column) for row in rows for column in grid.columns if view.difference(row, column) is not None]
+    if not measured:
+        return []
+    bound = "rounding" if view.kind == "statistics" else "twice the two standard deviations together"
+    far = [(column, row) for row, column in measured if view.is_far(row, column)]
+    found = [
+        f"Ours differs from the paper's by more than {bound} in {len(far)} of {len(measured)} cells"
+        + (f": {_by_column(view, far)}." if far else ".")
+    ]
+    if view.kind == "accuracy":
+        found += _best_rows(view, rows)
+    return found
+
+
+def _best_rows(view: View, rows: list[str]) -> list[str]:
+    same, other = [], []
+    for column in view.grid.columns:
+        shared = [row for row in rows if view.difference(row, column) is not None]
+        if len(shared) < 2:
+            continue
+        theirs = max(shared, key=lambda row: view.published.numbers[row, column].mean)
+        ours = max(shared, key=lambda row: view.findings.summaries[row, column].mean)
+        if ours == theirs:
+            same.append(f"{column} ({ours})")
+        else:
+            other.append(f"{column} (paper {theirs}, here {ours})")
+    found = [f"The best of the rows that both have is the same in: {', '.join(same)}."] if same else []
+    return found + ([f"The best of the rows that both have is another in: {', '.join(other)}."] if other else [])
+
+
+def _where(view: View, chosen: Callable[[Measured], bool]) -> str:
+    said = []
+    for line in view.grid.lines:
+        cells = {column: view.grid.cells.get((line.label, column)) for column in view.grid.columns}
+        there = [column for column, cell in cells.items() if cell is not None]
+        hit = [column for column, cell in cells.items() if cell is not None and chosen(cell)]
+        if hit:
+            said.append(f"{line.label} ({'all' if hit == there else ', '.join(hit)})")
+    return "; ".join(said)
+
+
+def _by_column(view: View, places: Iterable[tuple[str, str]]) -> str:
+    by_column: dict[str, list[str]] = {}
+    for column, row in places:
+        difference = view.difference(row, column)
+        assert difference is not None
+        by_column.setdefault(column, []).append(f"{row} ({signed(difference, view.kind)})")
+    return "; ".join(f"{column}: {', '.join(rows)}" for column, rows in by_column.items())
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def _upper(text: str) -> str:
+    return text[0].upper() + text[1:]

@@ -1,0 +1,56 @@
+"""Numbers as a page shows them: as many digits as the kind of an experiment deserves, and a true minus."""
+
+from __future__ import annotations
+
+from edhnn.experiments.spec import KindName
+
+UNITS: dict[KindName, str] = {
+    "accuracy": "test accuracy in per cent",
+    "statistics": "measured",
+    "timing": "seconds",
+    "diffusion": "mean absolute error on test pairs; lower is better",
+}
+
+
+def shown(value: float, kind: KindName) -> str:
+    """A number.
+
+    Examples:
+        >>> shown(80.314, "accuracy"), shown(2708.0, "statistics"), shown(0.03214, "timing")
+        ('80.31', '2,708', '0.0321')
+    """
+    if kind == "accuracy":
+        text = f"{value:.2f}"
+    elif kind == "statistics":
+        text = f"{value:,.0f}" if float(value).is_integer() else f"{value:,.3f}"
+    else:
+        text = f"{value:.4f}" if kind == "diffusion" else f"{value:.3g}"
+    return text.replace("-", "−")
+
+
+def with_spread(mean: float, std: float | None, kind: KindName) -> str:
+    """A mean and, if there is one, its standard deviation."""
+    return shown(mean, kind) if std is None else f"{shown(mean, kind)} ± {shown(std, kind)}"
+
+
+def signed(value: float, kind: KindName) -> str:
+    """A difference.
+
+    Examples:
+        >>> signed(-0.4, "accuracy"), signed(0.001, "accuracy")
+        ('−0.40', '0.00')
+    """
+    text = shown(abs(value), kind)
+    if not any(digit in text for digit in "123456789"):
+        return text
+    return f"{'+' if value > 0 else '−'}{text}"
+
+
+def shown_p(value: float) -> str:
+    """A p value."""
+    return f"{value:.3f}" if value >= 0.001 else "< 0.001"
+
+
+def in_hours(seconds: float) -> str:
+    """A time for people."""
+    return f"{seconds / 3600:.1f} hours" if seconds >= 3600 else f"{seconds / 60:.0f} minutes"

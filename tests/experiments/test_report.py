@@ -1,0 +1,230 @@
+"""Reports from made-up records: every table says what is there, what is not, and how it meets the paper."""
+
+import json
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from edhnn import UsageError
+from edhnn.experiments.job import cells_of
+from edhnn.experiments.records import Records
+from edhnn.experiments.report import plots
+from edhnn.experiments.report.choose import make_content
+from edhnn.experiments.report.curves import panels_of
+from edhnn.experiments.report.data import report_data
+from edhnn.experiments.report.latex import escape, latex_report
+from edhnn.experiments.report.markdown import markdown_report, markdown_table
+from edhnn.experiments.report.notes import notes_of
+from edhnn.experiments.report.numbers import in_hours, shown_p, signed
+from edhnn.experiments.report.view import cell_text
+from edhnn.experiments.report.write import write_report
+from edhnn.experiments.spec import packaged_experiment
+
+from .made import failed_record, made_records, write_records
+from .test_claims import noise
+
+VOID = {"meta", "link", "img", "br"}
+
+
+class Balanced(HTMLParser):
+    """Fails on a tag that is closed out of turn, and keeps ids and links."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.ids, self.links = [], [], []
+
+    def handle_starttag(self, tag, attrs):
+        self.ids += [value for name, value in attrs if name == "id"]
+        self.links += [value[1:] for name, value in attrs if name == "href" and value.startswith("#")]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def content_of(folder, *names, value=lambda cell, split: 80 + noise(cell, split), asked=(), **more):
+    for name in names:
+        write_records(folder, made_records(packaged_experiment(name), value, **more))
+    return make_content(Records(folder), list(asked) or list(names))
+
+
+def test_a_cell_shows_ours_the_papers_and_the_difference(tmp_path):
+    (view,) = content_of(tmp_path, "table3", value=lambda cell, split: 70.0 + split).views
+    found = cell_text(view, "HGNN", "alpha 4")
+    assert (found.ours, found.paper, found.difference) == ("74.50 ± 3.03", "57.90 ± 1.43", "+16.60")
+    assert found.far
+    assert found.best  # all rows are equal: all are best
+    assert found.mark == "≈"
+    floor = cell_text(view, "Features alone: L1 logistic", "alpha 4")
+    assert (floor.paper, floor.difference, floor.far) == ("", "", False)
+
+
+def test_what_is_missing_or_reduced_is_said(tmp_path):
+    experiment = packaged_experiment("table3")
+    cells = {(cell.row, cell.column): cell for cell in cells_of(experiment)}
+
+    def value(cell, split):
+        if cell.row == "HGNN" or (cell.row, cell.column) == ("MLP", "alpha 1"):
+            return None
+        return None if cell.row == "AllDeepSets" and split > 3 else 60.0 + split
+
+    write_records(tmp_path, made_records(experiment, value))
+    write_records(
+        tmp_path, made_records(experiment, lambda cell, split: 50.0 if cell.row == "HGNN" else None, epochs=9)
+    )
+    write_records(tmp_path, [failed_record(cells["MLP", "alpha 1"], 0, "the disk is full")])
+    (view,) = make_content(Records(tmp_path), ["table3"]).views
+    notes = notes_of(view)
+    assert "Failed: MLP, alpha 1: the disk is full" in notes
+    number = view.footnotes["9 epochs in place of 500"]
+    assert f"[{number}] 9 epochs in place of 500." in notes
+    assert cell_text(view, "HGNN", "alpha 1").footnotes == [number]
+    assert f"[{view.footnotes['4 of 10 splits']}] 4 of 10 splits." in notes
+    assert cell_text(view, "MLP", "alpha 1").ours == "failed"
+
+
+def test_cells_that_were_not_run_are_listed(tmp_path):
+    (view,) = content_of(tmp_path, "table3", value=lambda cell, split: 9.0 if cell.row == "ED-HNN" else None).views
+    (said,) = [note for note in notes_of(view) if note.startswith("Not run")]
+    assert "HGNN (all)" in said
+    assert cell_text(view, "HGNN", "alpha 1").ours == "not run"
+
+
+def test_what_is_true_of_all_cells_is_said_once(tmp_path):
+    (view,) = content_of(tmp_path, "table3", splits=2).views
+    assert "In all cells: 2 of 10 splits." in notes_of(view)
+    assert cell_text(view, "HGNN", "alpha 1").footnotes == []
+
+
+def test_statistics_are_compared_without_tests(tmp_path):
+    (view,) = content_of(tmp_path, "table7", value=lambda cell, split: 0.875, splits=1).views
+    assert cell_text(view, "clique homophily", "alpha 1").difference == "0"
+    assert cell_text(view, "clique homophily", "alpha 2").far
+    assert any("more than rounding in 5 of 6 cells" in note for note in notes_of(view))
+    assert not view.findings.contrasts
+
+
+def test_times_show_inference_and_no_difference_from_other_units(tmp_path):
+    (view,) = content_of(tmp_path, "table8", value=lambda cell, split: 0.0321, splits=1, inference=0.01).views
+    found = cell_text(view, "LEGCN", "Cora")
+    assert (found.ours, found.paper, found.difference) == ("0.0321 s; inference 0.01 s", "0.56 ± 0.71", "")
+    assert any("A6000" in note for note in notes_of(view))
+
+
+def test_where_the_best_row_is_another_the_notes_say_so(tmp_path):
+    (view,) = content_of(tmp_path, "table3", value=lambda cell, split: 90.0 if cell.row == "HGNN" else 50.0).views
+    assert any("alpha 4 (paper ED-HNN, here HGNN)" in note for note in notes_of(view))
+
+
+def test_the_page_is_whole_and_self_contained(tmp_path):
+    content = content_of(tmp_path, "table3", "figure2", "table7", asked=["table3", "figure2"])
+    written = write_report(content, tmp_path / "out")
+    page = written[0].read_text()
+    without_scripts = re.sub(r"<script[^>]*>.*?</script>", "", page, flags=re.S)
+    assert not re.search(r"""(src|href)=["']?(https?:)?//""", without_scripts)
+    parser = Balanced()
+    parser.feed(without_scripts)
+    assert parser.open == []
+    assert set(parser.links) <= set(parser.ids)
+    assert len(set(parser.ids)) == len(parser.ids)
+    assert "<noscript><figure><img" in page
+    assert "Features alone: L1 logistic" in page
+    assert '<tr class="floor">' in page
+    assert "[[column]]" in page
+    assert (tmp_path / "out" / "figures" / "figure2.png").read_bytes().startswith(b"\x89PNG")
+    assert {path.name for path in written} == {"index.html", "tables.md", "tables.tex", "figure2.png"}
+    assert write_report(content, tmp_path / "out") == written  # again, over itself
+
+
+def test_labels_of_others_cannot_break_the_page(tmp_path):
+    text = """title = "<b>&"\npaper = "none"\nkind = "accuracy"\nsplits = 2\nnotes = ["</script><i>"]\nshow = "lines"
+[[row]]\nlabel = "<script>alert(1)</script>"\nmodel = "mlp"\n[[row]]\nlabel = "a_%&|$"\nmodel = "ed-hnn"
+[[column]]\nlabel = "</td>"\ndataset = "csbm-1"\nx = 1"""
+    (tmp_path / "mine.toml").write_text(text)
+    from edhnn.experiments.spec import read_experiment
+
+    write_records(tmp_path, made_records(read_experiment(tmp_path / "mine.toml"), lambda cell, split: 1.0 + split))
+    content = make_content(Records(tmp_path), [str(tmp_path / "mine.toml")])
+    page = write_report(content, tmp_path / "out")[0].read_text()
+    for bad in ("<script>alert", "</script><i>", "</td></button>", "<b>&<"):
+        assert bad not in page
+    assert r"a_%&\|$" in markdown_table(content.views[0])
+    assert r"a\_\%\&|\$" in latex_report(content)
+
+
+def test_without_plotly_the_picture_stands_in_the_page(tmp_path, monkeypatch):
+    monkeypatch.setattr("edhnn.experiments.report.page.plotly_available", lambda: False)
+    page = write_report(content_of(tmp_path, "figure2"), tmp_path / "out")[0].read_text()
+    assert "plotly, which draws interactive ones, is not installed" in page
+    assert "<noscript>" not in page
+    assert '<img alt="Figure 2' in page
+    assert len(page) < 10**6
+
+
+def test_plots_have_a_curve_for_each_row_with_numbers(tmp_path):
+    pytest.importorskip("plotly")
+    (view,) = content_of(tmp_path, "figure2").views
+    senate, house = panels_of(view)
+    assert (senate.title, house.title, senate.logarithmic) == ("Senate", "House", True)
+    drawn = json.loads(plots.plot_json(senate, "layers", "accuracy"))
+    assert [trace["name"] for trace in drawn["data"]] == [curve.label for curve in senate.curves]
+    assert drawn["data"][-1]["x"] == [1.0, 2.0, 4.0, 8.0]
+    assert "<" not in plots.plot_json(senate, "<layers>", "accuracy")
+
+
+def test_tables_as_text(tmp_path):
+    content = content_of(tmp_path, "table3", "table7")
+    markdown, latex = markdown_report(content), latex_report(content)
+    for table in re.findall(r"(?:^\|.*\|$\n?)+", markdown, re.M):
+        assert len({re.sub(r"\\\|", "", line).count("|") for line in table.splitlines()}) == 1
+    assert "*Features alone: L1 logistic*" in markdown
+    for body in re.findall(r"\\begin{tabular}{l(r+)}(.*?)\\end{tabular}", latex, re.S):
+        for line in body[1].splitlines():
+            if line.endswith(r"\\") and "multicolumn" not in line:
+                assert len(re.findall(r"(?<!\\)&", line)) == len(body[0])
+    assert latex.count(r"\begin{table*}") == latex.count(r"\end{table*}") == 2
+    assert latex.isascii()
+    assert escape("50 % ± 2_") == r"50 \% $\pm$ 2\_"
+
+
+def test_data_for_machines(tmp_path):
+    found = json.loads(json.dumps(report_data(content_of(tmp_path, "table3")), allow_nan=False))
+    (table,) = found["tables"]
+    row = next(row for row in table["rows"] if row["row"] == "HGNN")
+    assert row["cells"]["alpha 1"]["paper"] == {"mean": 99.86, "std": 0.05}
+    assert row["cells"]["alpha 1"]["splits"] == 10
+    assert sum(row["win_tie_loss"]) == 6
+    assert {claim["verdict"] for claim in found["claims"]} <= {"not distinguishable", "does not hold"}
+
+
+def test_experiments_without_records_are_listed_and_claims_about_them_say_so(tmp_path):
+    write_records(tmp_path, made_records(packaged_experiment("table3"), lambda cell, split: 60.0 + split))
+    content = make_content(Records(tmp_path))
+    assert [view.name for view in content.views] == ["table3"]
+    assert any("Figure 2" in heading for heading in content.absent)
+    assert not any("smoke" in heading for heading in content.absent)
+    (claim,) = [claim for claim in content.claims if claim.experiment == "figure3"]
+    assert claim.verdict == "not enough records"
+
+
+def test_no_records_is_an_error_that_says_what_to_run(tmp_path):
+    with pytest.raises(UsageError, match="edhnn run table3"):
+        make_content(Records(tmp_path), ["table3"])
+    with pytest.raises(UsageError, match="edhnn run smoke"):
+        make_content(Records(tmp_path))
+
+
+def test_a_file_is_no_report_folder(tmp_path):
+    (tmp_path / "file").write_text("")
+    content = content_of(tmp_path / "results", "table7", splits=1)
+    with pytest.raises(UsageError, match="must be a folder"):
+        write_report(content, tmp_path / "file")
+
+
+def test_numbers_in_words():
+    assert signed(-0.001, "accuracy") == "0.00"
+    assert signed(-3.0, "statistics") == "−3"
+    assert shown_p(0.0001) == "< 0.001"
+    assert (in_hours(120.0), in_hours(7200.0)) == ("2 minutes", "2.0 hours")
