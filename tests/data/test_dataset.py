@@ -83,6 +83,12 @@ def test_without_nodes_there_are_no_classes():
     assert (empty.num_classes, empty.num_features) == (0, 0)
 
 
+@pytest.mark.usefixtures("without_shape_checks")
+def test_a_list_of_ids_is_refused_at_once_and_the_remedy_named():
+    with pytest.raises(DataError, match=r"'node_ids' must be edhnn.Ids\(\[...\]\). Got a tuple"):
+        NodeDataset(name="d", hypergraph=Hypergraph.from_hyperedges([[0, 1]], num_nodes=2), node_ids=("a", "b"))
+
+
 def test_ids_are_the_numbers_unless_given():
     made = dataset(edge_ids=Ids(["first", "second"]))
     assert made.node_ids.are_numbers

@@ -92,6 +92,8 @@ class NodeDataset:
             ids = getattr(self, name)
             if ids is None:
                 object.__setattr__(self, name, Ids(range(count)))
+            elif not isinstance(ids, Ids):
+                raise DataError(f"'{name}' must be edhnn.Ids([...]). Got a {type(ids).__name__}.")
             elif len(ids) != count:
                 raise DataError(f"'{name}' must name each of {count}. Got {len(ids)} ids.")
         for kind, columns, count in (

@@ -25,7 +25,7 @@ def describe_environment(jobs: int, threads: int) -> JsonObject:
         "python": platform.python_version(),
         "torch": torch.__version__,
         "numpy": np.__version__,
-        "platform": platform.platform(),
+        "platform": f"{platform.system()} {platform.machine()}",
         "processor_cores": os.cpu_count(),
         "kernels": kernels.active(),
         "jobs": jobs,

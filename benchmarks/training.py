@@ -1,0 +1,94 @@
+"""A whole `edhnn train`, ten splits of 500 epochs, beside the textbook's model in the same loop.
+
+    EDHNN_DATA=... python benchmarks/training.py [--datasets senate cora] [--preset paper]
+
+Both models train in `edhnn.fit`: a step, an evaluation, the metrics of every epoch. Seconds of an epoch are the slope
+between two runs of a few epochs (so that what is done once does not count), in one process with all cores; the whole is
+that times 5,000. Beside it stands what ten splits take when two processes of one thread share them, as `edhnn train`
+does: measured with a few epochs in the same way. Results go to benchmarks/results/training.json.
+"""
+
+import argparse
+import json
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+from networks import machine
+from textbook import Textbook
+from torch import Tensor, nn
+
+from edhnn import fit, load_dataset, train
+from edhnn.hypergraph import Hypergraph
+from edhnn.training.plan import choose_splits
+from edhnn.training.request import Request
+from edhnn.training.tasks import make_objective
+
+RUN = 10 * 500
+
+
+class Dense(nn.Module):
+    """The textbook's model, which takes dense features."""
+
+    def __init__(self, model: Textbook) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, x: Tensor, hypergraph: Hypergraph) -> Tensor:
+        out: Tensor = self.model(x.to_dense() if x.layout == torch.sparse_csr else x, hypergraph)
+        return out
+
+
+def epoch_seconds(name: str, preset: str, who: str, few: int, many: int) -> float:
+    dataset = load_dataset(name)
+    plan = Request(preset=preset).plan(dataset)
+    split = choose_splits(dataset, 1)[0]
+
+    def spent(epochs: int) -> float:
+        model: nn.Module = plan.make_model(dataset, make_objective(dataset, split.train), 0)
+        if who == "textbook":
+            model = Dense(Textbook(model))
+        return fit(model, dataset, split, replace(plan.train, epochs=epochs)).seconds
+
+    spent(1)
+    return (spent(many) - spent(few)) / (many - few)
+
+
+def shared_seconds(name: str, preset: str, few: int, many: int) -> float:
+    dataset = load_dataset(name)
+
+    def spent(epochs: int) -> float:
+        plan = Request(preset=preset, train={"epochs": epochs}).plan(dataset)
+        with tempfile.TemporaryDirectory() as folder:
+            begun = time.perf_counter()
+            train(dataset, plan, out=Path(folder) / "run", jobs=2)
+            return time.perf_counter() - begun
+
+    return (spent(many) - spent(few)) / (many - few)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--datasets", nargs="+", default=["senate", "cora"])
+    parser.add_argument("--preset", default="paper")
+    arguments = parser.parse_args()
+    record = {"machine": machine(), "preset": arguments.preset, "runs": {}}
+    out = Path(__file__).parent / "results" / "training.json"
+    for name in arguments.datasets:
+        ours = epoch_seconds(name, arguments.preset, "ours", 2, 12)
+        book = epoch_seconds(name, arguments.preset, "textbook", 1, 4)
+        both = shared_seconds(name, arguments.preset, 2, 8)
+        record["runs"][name] = {"ours": ours, "textbook": book, "ten_splits_two_processes": both}
+        print(
+            f"{name:8} an epoch {ours * 1e3:.0f} ms, textbook {book * 1e3:.0f} ms, {book / ours:.1f}x; ten splits of "
+            f"500 epochs: {RUN * ours / 60:.1f} min one after another, {500 * both / 60:.1f} min by two processes, "
+            f"textbook {RUN * book / 60:.0f} min: {RUN * book / (500 * both):.1f}x",
+            flush=True,
+        )
+        out.write_text(json.dumps(record, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
