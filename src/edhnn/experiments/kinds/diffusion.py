@@ -56,6 +56,7 @@ class DiffusionLayer(nn.Module):
 
     def forward(self, h: Tensor, hypergraph: Hypergraph) -> Tensor:
         """The next states of a batch, [B, N]."""
+        out: Tensor
         if isinstance(self.own, DiffusionRegression):
             out = self.own(h[..., None], hypergraph)[..., 0]
         else:
