@@ -95,17 +95,36 @@ def test_constant_differences():
     assert corrected_resampled_p(np.full(4, 0.1), 0.5) == 0.0
 
 
+def halves_of_the_features(generator, nodes=200, width=5):
+    """Ten splits of 50/25/25 %: accuracy of class means on one half of the features minus the same on the other.
+
+    Both halves are drawn alike, so neither classifier is truly better.
+    """
+    y = generator.integers(0, 2, nodes)
+    x = generator.normal(size=(nodes, 2 * width)) + 0.2 * (2 * y[:, None] - 1)
+    differences = []
+    for _ in range(10):
+        order = generator.permutation(nodes)
+        train, test = order[: nodes // 2], order[3 * nodes // 4 :]
+        scores = []
+        for half in (x[:, :width], x[:, width:]):
+            centre, ones, zeros = (
+                half[part].mean(axis=0) for part in (train, train[y[train] == 1], train[y[train] == 0])
+            )
+            scores.append(np.mean(((half[test] - centre) @ (ones - zeros) > 0) == (y[test] == 1)))
+        differences.append(scores[0] - scores[1])
+    return np.array(differences)
+
+
 def test_overlapping_splits_fool_students_test_and_not_the_corrected_one():
-    """Two equal classifiers of the same 200 nodes, ten random halves each: the false alarms of both tests."""
-    generator = np.random.default_rng(4)
+    """False alarms in 300 trials at level 0.05: 15 are allowed."""
+    generator = np.random.default_rng(7)
     alarms = np.zeros(2)
     for _ in range(300):
-        gain = generator.normal(size=200)  # by how much a node speaks for the first; no true difference
-        split = [generator.permutation(200) for _ in range(10)]
-        differences = np.array([gain[order[:100]].mean() + gain[order[100:150]].mean() for order in split])
+        differences = halves_of_the_features(generator)
         alarms += [corrected_resampled_p(differences, ratio) < 0.05 for ratio in (0.0, 0.5)]
-    assert alarms[0] > 100
-    assert alarms[1] < alarms[0] / 2
+    assert alarms[0] > 60
+    assert alarms[1] <= 15
 
 
 @given(p_values)

@@ -14,7 +14,10 @@ def markdown_report(content: Content) -> str:
     parts = ["# The paper's evidence, measured again\n"]
     if content.claims:
         parts.append("## Claims\n")
-        parts += [f"- **{claim.verdict}**: {claim.statement} {' '.join(claim.evidence)}" for claim in content.claims]
+        parts += [
+            f"- **{claim.verdict}** ({claim.experiment}): {claim.statement} {' '.join(claim.evidence)}"
+            for claim in content.claims
+        ]
         parts.append("")
     for view in content.views:
         parts += [f"## {view.heading}\n", markdown_table(view), "", *(f"- {note}" for note in notes_of(view)), ""]
