@@ -47,6 +47,9 @@ def train_command(
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with the run in the folder, if there is one.")
     ] = False,
+    tensorboard: Annotated[
+        bool, typer.Option("--tensorboard", help="Write events for TensorBoard in the run folder, while training.")
+    ] = False,
     as_json: Json = False,
     options: ReadOptions,
 ) -> None:
@@ -64,7 +67,7 @@ def train_command(
     if not as_json:
         say(f"{plan.model} on {dataset.name}, {plan.num_splits} splits, {plan.train.epochs} epochs; {plan.origin}")
     try:
-        summary = train(dataset, plan, out=folder, resume=resume, jobs=jobs)
+        summary = train(dataset, plan, out=folder, resume=resume, jobs=jobs, tensorboard=tensorboard)
     except StoppedError as stopped:
         say(f"{stopped} Go on with: {_resume_command(folder)}")
         raise typer.Exit(StoppedError.exit_code) from stopped

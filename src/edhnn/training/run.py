@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +30,7 @@ from edhnn.training.split_run import train_split
 from edhnn.training.stopping import Wish, listening
 from edhnn.training.summary import RunSummary, summarise
 from edhnn.training.tasks import labels_of
+from edhnn.training.tensorboard_events import check_tensorboard, tensorboard_events
 from edhnn.training.workers import run_workers
 from edhnn.typing import IntArray, JsonObject
 
@@ -43,6 +45,7 @@ def train(
     resume: bool = False,
     jobs: int | None = None,
     splits: list[Split] | None = None,
+    tensorboard: bool = False,
 ) -> RunSummary:
     """Train a model on several splits and leave a run folder (`edhnn.training.run_folder`). Paper: Appendix F.2.
 
@@ -54,6 +57,7 @@ def train(
         jobs: Splits at a time, each in a process of one thread; by rule (`edhnn.training.jobs`) if not given. With 1
             this process trains them, with the threads torch has.
         splits: The splits; the default ones (`choose_splits`) if not given.
+        tensorboard: Write events for TensorBoard while training, in the run folder's ``tensorboard``.
 
     Returns:
         The numbers.
@@ -61,10 +65,13 @@ def train(
     Raises:
         DataError: if the dataset cannot be trained on.
         UsageError: if the folder holds another run.
+        MissingDependencyError: if events are asked for and TensorBoard is not installed.
         StoppedError: after Ctrl-C or termination; ``resume=True`` goes on.
     """
     begun = time.perf_counter()
     plan = plan or Plan()
+    if tensorboard:
+        check_tensorboard()
     check_trainable(dataset)
     splits = choose_splits(dataset, plan.num_splits) if splits is None else splits
     if len(splits) != plan.num_splits:
@@ -83,8 +90,9 @@ def train(
         threads = 1 if count > 1 else torch.get_num_threads()
         environment = describe_environment(count, threads)
         write_json(environment, folder.path / "environment.json")
-        with listening() as wish:
-            _train_splits(folder, plan, dataset, splits, unfinished, count, wish)
+        events = tensorboard_events(folder, plan.num_splits) if tensorboard else nullcontext(lambda: None)
+        with listening() as wish, events as look:
+            _train_splits(folder, plan, dataset, splits, unfinished, count, wish, look)
         put_together(folder, dataset, splits)
         summary = summarise(folder, seconds=time.perf_counter() - begun, jobs=count, threads=threads)
         finish_report(folder, summary, facts, environment)
@@ -99,10 +107,11 @@ def _train_splits(
     unfinished: list[int],
     jobs: int,
     wish: Wish,
+    look: Callable[[], None],
 ) -> None:
     if not unfinished:
         return
-    show, close = _progress(plan, len(unfinished))
+    show, close = _progress(plan, len(unfinished), look)
     try:
         if jobs > 1:
             write_training_data(dataset, folder.inputs)
@@ -130,8 +139,10 @@ def _train_splits(
         close()
 
 
-def _progress(plan: Plan, splits: int) -> tuple[Callable[[JsonObject], None], Callable[[], None]]:
-    """A bar over all epochs of all unfinished splits, with the last loss and validation score."""
+def _progress(
+    plan: Plan, splits: int, look: Callable[[], None]
+) -> tuple[Callable[[JsonObject], None], Callable[[], None]]:
+    """A bar over all epochs of all unfinished splits, with the last loss and validation score; calls ``look`` too."""
     bar = DelayedBar("Training", splits * plan.train.epochs, in_bytes=False)
     done: dict[int, int] = {}
 
@@ -141,6 +152,7 @@ def _progress(plan: Plan, splits: int) -> tuple[Callable[[JsonObject], None], Ca
         score = "" if value is None else f", validation {name} {value:.3g}"
         note = f" split {record['split']}, epoch {record['epoch']}, loss {record['loss']:.3g}{score}"
         bar.show(sum(done.values()), note)
+        look()
 
     return show, bar.close
 

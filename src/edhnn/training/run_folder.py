@@ -7,6 +7,7 @@
     metrics.jsonl        all epochs of all splits
     predictions.csv      probabilities and answers by original id
     learning-curve.png   confusion.png   report.html   summary.json
+    tensorboard/         events, if they were asked for
 
 A split is finished when its ``result.json`` is there. Everything else is either appended to and cut back to the last
 checkpoint on resumption, or written beside its place and renamed.
