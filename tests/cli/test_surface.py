@@ -23,7 +23,11 @@ SURFACE = {
     | {"--seeds", "--potential", "--power", "--strength", "--solver", "--step-size", "--tolerance", "--max-steps"}
     | {"--ignore-weights", "--out", "--force", "--picture"},
     "train": READ
-    | {"--model", "--preset", "--config", "--splits", "--epochs", "--seed", "--set", "--jobs", "--out", "--resume"},
+    | {"--model", "--preset", "--config", "--splits", "--epochs", "--seed", "--set", "--jobs", "--out", "--resume"}
+    | {"--tensorboard"},
+    "tune": READ
+    | {"--model", "--trials", "--space", "--splits", "--epochs", "--seed", "--set", "--prune", "--jobs", "--storage"}
+    | {"--out", "--force"},
     "predict": READ | {"--out", "--split", "--force"},
     "evaluate": READ | {"--split"},
     "run": {"--dataset", "--model", "--splits", "--epochs", "--budget", "--jobs", "--results", "--json"},

@@ -18,6 +18,7 @@ from edhnn.cli.predict import evaluate_command, predict_command
 from edhnn.cli.report import report_command
 from edhnn.cli.run import run_command
 from edhnn.cli.train import train_command
+from edhnn.cli.tune import tune_command
 from edhnn.errors import EdhnnError
 
 app = typer.Typer(
@@ -29,6 +30,7 @@ app = typer.Typer(
 app.add_typer(data_app, name="data")
 app.command("diffuse")(diffuse_command)
 app.command("train")(train_command)
+app.command("tune")(tune_command)
 app.command("predict")(predict_command)
 app.command("evaluate")(evaluate_command)
 app.command("run")(run_command)

@@ -1,0 +1,115 @@
+"""`edhnn tune`: sizes of a model for a dataset, chosen by validation."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.markup import escape
+from rich.table import Table
+
+from edhnn.cli.options import Json, ReadOptions, with_read_options
+from edhnn.cli.output import console, print_json, say
+from edhnn.errors import UsageError
+from edhnn.experiments.tuning import tune
+from edhnn.experiments.tuning_search import Search, Space, TuningResult, write_winner
+from edhnn.training.request import Request, request_from_settings
+from edhnn.training.split_run import StoppedError
+from edhnn.training.stopping import listening
+
+_BEST = 8
+
+
+@with_read_options
+def tune_command(
+    source: Annotated[str, typer.Argument(metavar="DATASET_OR_FILE", help="A catalogue name, a file or a folder.")],
+    *,
+    model: Annotated[str, typer.Option("--model", help="The model; `edhnn models` lists them.")] = "ed-hnn",
+    trials: Annotated[
+        int, typer.Option("--trials", min=1, help="Trials, those of earlier calls included; the grid has 20.")
+    ] = 20,
+    space: Annotated[
+        Space, typer.Option("--space", help="The paper's grid of depth and width, or all sizes, dropout and rates.")
+    ] = "paper",
+    splits: Annotated[int, typer.Option("--splits", min=1, help="Splits whose validation scores are averaged.")] = 3,
+    epochs: Annotated[int | None, typer.Option("--epochs", min=1, help="Epochs [500].")] = None,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Of trials, weights and dropout masks.")] = 0,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Set an option, which is then not searched; repeat it."),
+    ] = None,
+    prune: Annotated[
+        bool, typer.Option("--prune", help="Give a trial up when a split is worse than the median of the others'.")
+    ] = False,
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", min=1, help="Trials at a time [chosen for the grid, 1 for the wide space].")
+    ] = None,
+    storage: Annotated[
+        str | None,
+        typer.Option("--storage", help="Journal file or sqlite:///FILE [tune/DATASET-MODEL.journal]; gone on with."),
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="Write the winner for `edhnn train --config`.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace that file if it exists.")] = False,
+    as_json: Json = False,
+    options: ReadOptions,
+) -> None:
+    """Search a model's sizes by validation scores; test labels are never read. Interrupted, run it again."""
+    if out is not None:
+        _check_free(out, force)
+    dataset = options.read(source)
+    named = request_from_settings(settings or [], model)
+    asked = Request(model=model, splits=splits, seed=seed, train={} if epochs is None else {"epochs": epochs})
+    plan = named.over(asked).plan(dataset)
+    fixed = tuple(sorted({*named.options, *named.train}))
+    search = Search(plan=plan, trials=trials, space=space, fixed=fixed, prune=prune)
+    place = storage or str(Path("tune") / f"{dataset.name}-{plan.model}.journal".replace("/", "-"))
+    if not as_json:
+        say(f"{plan.model} on {dataset.name}, space {space}, {splits} splits, {plan.train.epochs} epochs; in {place}")
+    try:
+        with listening() as wish:
+            result = tune(dataset, search, storage=place, jobs=jobs, should_stop=wish)
+    except StoppedError as stopped:
+        say(f"{stopped} Go on with: {shlex.join(['edhnn', *sys.argv[1:]])}")
+        raise typer.Exit(StoppedError.exit_code) from stopped
+    if out is not None:
+        write_winner(result, out)
+    if as_json:
+        print_json({**result.to_json(), "config": None if out is None else str(out)})
+    else:
+        _print(result, out)
+
+
+def _check_free(out: Path, force: bool) -> None:
+    """Refuse a place for the winner before hours are spent on finding it."""
+    if out.exists() and not force:
+        raise UsageError(f"'{out}' exists already. Choose another name, or replace it with --force.")
+    if not out.parent.is_dir():
+        raise UsageError(f"The folder '{out.parent}' must exist before '{out.name}' is written into it.")
+
+
+def _print(result: TuningResult, out: Path | None) -> None:
+    unit = "" if result.minimise else " %"
+    title = f"{result.search.plan.model} on {result.dataset}: the best of {len(result.ranking)} trials"
+    table = Table(title=escape(title), box=SIMPLE_HEAD, title_justify="left", title_style="bold")
+    for heading in ("trial", f"validation {result.metric.replace('_', ' ')}{unit}", "of each split"):
+        table.add_column(heading, justify="right")
+    table.add_column("with")
+    for trial in result.ranking[:_BEST]:
+        each = " ".join(f"{score:.4g}" for score in trial.scores)
+        chosen = " ".join(f"{name}={value}" for name, value in trial.params.items())
+        table.add_row(str(trial.number), f"{trial.score:.4g}", each, chosen)
+    console().print(table)
+    lost = {"failed": "fail", "given up": "pruned"}
+    counts = {word: sum(trial.state == state for trial in result.trials) for word, state in lost.items()}
+    said = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
+    if said:
+        reasons = [trial.reason for trial in result.trials if trial.reason]
+        say(f"{said}{f'; the last failure: {reasons[-1]}' if reasons else ''}")
+    if result.importance:
+        shares = ", ".join(f"{name} {100 * share:.0f} %" for name, share in result.importance.items())
+        say(f"what mattered: {shares}")
+    say(f"study: {result.storage}" + ("" if out is None else f"; winner: {out}"))
