@@ -207,6 +207,9 @@ def test_experiments_without_records_are_listed_and_claims_about_them_say_so(tmp
     assert not any("smoke" in heading for heading in content.absent)
     (claim,) = [claim for claim in content.claims if claim.experiment == "figure3"]
     assert claim.verdict == "not enough records"
+    page = write_report(content, tmp_path / "out")[0].read_text()
+    assert 'href="#table3"' in page
+    assert 'href="#figure3"' not in page  # no section to go to
 
 
 def test_no_records_is_an_error_that_says_what_to_run(tmp_path):
@@ -227,4 +230,4 @@ def test_numbers_in_words():
     assert signed(-0.001, "accuracy") == "0.00"
     assert signed(-3.0, "statistics") == "−3"
     assert shown_p(0.0001) == "< 0.001"
-    assert (in_hours(120.0), in_hours(7200.0)) == ("2 minutes", "2.0 hours")
+    assert (in_hours(7.0), in_hours(120.0), in_hours(7200.0)) == ("7 seconds", "2 minutes", "2.0 hours")

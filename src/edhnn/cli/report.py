@@ -34,7 +34,9 @@ def report_command(
         print_json({**report_data(content), "written": [str(path) for path in written]})
         return
     if content.claims:
-        rows = [(f"{claim.experiment}: {claim.statement}", claim.verdict) for claim in content.claims]
+        rows: list[tuple[str, str]] = [
+            (f"{claim.experiment}: {claim.statement}", claim.verdict) for claim in content.claims
+        ]
         console().print(facts_table("claims", rows))
     if not plotly_available():
         say("Figures are still pictures: for interactive ones, pip install 'edhnn[report]'.")

@@ -74,8 +74,8 @@ def average_ranks(values: FloatArray, *, higher_is_better: bool) -> FloatArray:
     Returns:
         A rank per row.
     """
-    ranks: FloatArray = scipy.stats.rankdata(-values if higher_is_better else values, axis=0)
-    return ranks.mean(axis=1)
+    ranks = scipy.stats.rankdata(-values if higher_is_better else values, axis=0)
+    return np.asarray(ranks.mean(axis=1), dtype=np.float64)
 
 
 def corrected_resampled_p(differences: FloatArray, test_to_train: float) -> float:

@@ -75,7 +75,7 @@ def parse_published(text: str, name: str) -> Published:
     unit = content.pop("unit", "")
     if not isinstance(unit, str):
         raise DataError(f"The unit must be a text. Got {unit!r}.", path=name)
-    numbers = {}
+    numbers: dict[tuple[str, str], Number] = {}
     for row, columns in content.items():
         try:
             found = msgspec.convert(columns, dict[str, Number])

@@ -53,4 +53,6 @@ def shown_p(value: float) -> str:
 
 def in_hours(seconds: float) -> str:
     """A time for people."""
+    if seconds < 120:
+        return f"{seconds:.0f} seconds"
     return f"{seconds / 3600:.1f} hours" if seconds >= 3600 else f"{seconds / 60:.0f} minutes"

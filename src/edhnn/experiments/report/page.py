@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from html import escape
 from importlib import resources
 
@@ -49,7 +49,7 @@ def render_page(content: Content, pictures: Mapping[str, bytes]) -> str:
 <span class="soft">{escape(totals(content.records))}</span></p>
 <nav aria-label="Contents"><ul>{listed}</ul></nav></header>
 <main>
-{_claims_section(content.claims)}
+{_claims_section(content)}
 {sections}
 {absent}
 <h2 id="method">Method</h2>
@@ -68,18 +68,25 @@ def render_page(content: Content, pictures: Mapping[str, bytes]) -> str:
 """
 
 
-def _claims_section(claims: Sequence[Claim]) -> str:
-    if not claims:
+def _claims_section(content: Content) -> str:
+    if not content.claims:
         return ""
+    shown = {view.name for view in content.views}
+    listed = "".join(_claim(claim, _place(claim.experiment, shown)) for claim in content.claims)
     return f"""<h2 id="claims">What the paper claims, and what was found</h2>
 <p class="soft">A claim of many comparisons fails by one clear counterexample and holds only if every comparison is
 clear, after Holm's correction.</p>
-<ul class="claims">{"".join(_claim(claim, link=True) for claim in claims)}</ul>"""
+<ul class="claims">{listed}</ul>"""
 
 
-def _claim(claim: Claim, *, link: bool) -> str:
+def _place(experiment: str, shown: Collection[str]) -> str:
+    """Where a claim's numbers are; no link to a section that is not there."""
+    name = escape(experiment)
+    return f' <a href="#{name}">{name}</a>' if experiment in shown else f" {name}"
+
+
+def _claim(claim: Claim, place: str = "") -> str:
     badge = f'<span class="verdict {claim.verdict.replace(" ", "-")}">{claim.verdict}</span>'
-    place = f' <a href="#{claim.experiment}">{escape(claim.experiment)}</a>' if link else ""
     first, *more = claim.evidence
     rest = "".join(f"<p>{escape(text)}</p>" for text in more)
     details = f"<details><summary>Which</summary>{rest}</details>" if rest else ""
@@ -89,7 +96,7 @@ def _claim(claim: Claim, *, link: bool) -> str:
 
 def _section(view: View, claims: Sequence[Claim], png: bytes | None, drawn: bool) -> str:
     own = [claim for claim in claims if claim.experiment == view.name]
-    said = f'<ul class="claims">{"".join(_claim(claim, link=False) for claim in own)}</ul>' if own else ""
+    said = f'<ul class="claims">{"".join(_claim(claim) for claim in own)}</ul>' if own else ""
     best = " Bold: the best of a column." if view.findings.best else ""
     key = _KEY.format(best=best) if view.published.numbers and not view.published.unit else ""
     notes = "".join(f"<li>{escape(text)}</li>" for text in notes_of(view))
