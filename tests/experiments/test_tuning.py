@@ -246,6 +246,7 @@ def test_trials_of_the_living_are_left_to_them(data, tmp_path, scored):
 
 def test_processes_side_by_side_give_the_same_grid(data, tmp_path):
     alone = tune(data, search_of(trials=4), storage=tmp_path / "one", jobs=1)
+    (tmp_path / "two.work/call-left-by-the-dead").mkdir(parents=True)
     together = tune(data, search_of(trials=4), storage=tmp_path / "two", jobs=2)
     assert told(together) == told(alone)
     assert [path.name for path in (tmp_path / "two.work").iterdir() if path.name.startswith("call-")] == []

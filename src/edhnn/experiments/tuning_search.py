@@ -102,7 +102,7 @@ class TuningResult:
         search: What was searched.
         metric: What a score is.
         minimise: Whether less is better.
-        trials: All trials, in the order they were asked.
+        trials: All trials, in the order they were asked, or that of the grid.
         importance: How much each parameter mattered; empty while there are few trials.
         storage: Where the study is.
         seconds: Wall time of this call.
@@ -119,7 +119,7 @@ class TuningResult:
 
     @property
     def ranking(self) -> list[TrialRecord]:
-        """Complete trials, the best first; among equals the one asked first."""
+        """Complete trials, the best first; among equals the one of the lowest number."""
         done = [trial for trial in self.trials if trial.score is not None]
         return sorted(done, key=lambda trial: (trial.score or 0.0) * (1 if self.minimise else -1))
 

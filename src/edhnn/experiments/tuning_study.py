@@ -63,7 +63,7 @@ class StudyFile:
             self._space |= wide_space(search.plan.model, search.plan.options, search.fixed)
         self.wanted = search.trials if self._grid is None else min(search.trials, len(self._grid))
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self._alone():
+        with self.alone():
             self._study = optuna.create_study(
                 storage=open_storage(storage, self.work),
                 study_name=name,
@@ -79,7 +79,7 @@ class StudyFile:
     def take(self) -> Iterator[Trial | None]:
         """Hold the next trial; ``None`` if as many as wanted are finished or held by others."""
         with ExitStack() as held:
-            with self._alone():
+            with self.alone():
                 trial = self._next()
                 if trial is not None:
                     lock = self._lock_of(trial.number)
@@ -102,12 +102,15 @@ class StudyFile:
 
     def give_back(self, trial: Trial) -> None:
         """The trial was stopped; it is to be asked again."""
-        with self._alone():
+        with self.alone():
             self._again(next(found for found in self._all() if found.number == trial.number))
 
     def records(self) -> list[TrialRecord]:
-        """All trials that count, in the order they were asked."""
-        return [_record(number, trial) for number, trial in enumerate(self._counting())]
+        """All trials that count: in the order they were asked, on a grid in its order, whoever was first."""
+        trials = self._counting()
+        if (grid := self._grid) is not None:
+            trials.sort(key=lambda trial: grid.index(_params(trial)))
+        return [_record(number, trial) for number, trial in enumerate(trials)]
 
     def importance(self) -> dict[str, float]:
         """How much each parameter mattered, as shares of 1; nothing while there are few trials."""
@@ -178,7 +181,8 @@ class StudyFile:
         return self._locks / f"trial-{number}.lock"
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
+    def alone(self) -> Iterator[None]:
+        """Within the block no other process asks for a trial."""
         with locked(self._locks / "ask.lock", wait=_PATIENCE) as mine:
             if not mine:
                 raise EdhnnError(

@@ -7,7 +7,8 @@ import shutil
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from edhnn.experiments.tuning_storage import quiet
 from edhnn.experiments.tuning_study import StudyFile
 from edhnn.training.dataset_file import read_training_data, write_training_data
 from edhnn.training.jobs import choose_jobs
+from edhnn.training.locks import locked
 from edhnn.training.plan import plan_from_json
 from edhnn.training.processes import run_processes
 from edhnn.training.run_folder import RunFolder, write_splits
@@ -123,7 +125,6 @@ def _work_in_processes(
     should_stop: Callable[[], bool],
     bar: DelayedBar,
 ) -> None:
-    folder = Path(tempfile.mkdtemp(prefix="call-", dir=study.work))
     looked = 0.0
 
     def look() -> None:
@@ -132,7 +133,7 @@ def _work_in_processes(
             looked = time.monotonic()
             bar.show(_finished(study.records()))
 
-    try:
+    with _call_folder(study) as folder:
         write_training_data(dataset, folder / "inputs.safetensors")
         write_splits(splits, folder / "splits.npz")
         asked = {**asdict(study.search), "storage": storage}
@@ -145,8 +146,21 @@ def _work_in_processes(
             should_stop=should_stop,
             look=look,
         )
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _call_folder(study: StudyFile) -> Iterator[Path]:
+    """A folder for what workers read; those of the dead are removed too."""
+    with ExitStack() as held:
+        with study.alone():
+            for old in study.work.glob("call-*"):
+                with locked(old / "lock") as dead:
+                    if dead:
+                        shutil.rmtree(old, ignore_errors=True)
+            folder = Path(tempfile.mkdtemp(prefix="call-", dir=study.work))
+            held.callback(shutil.rmtree, folder, ignore_errors=True)
+            held.enter_context(locked(folder / "lock"))
+        yield folder
 
 
 def work_in_folder(folder: Path, should_stop: Callable[[], bool]) -> None:
