@@ -4,6 +4,7 @@ import os as _os
 import typing as _typing
 
 _os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")  # PyTorch reads it before its first tensor: see docs/adr/0009
+_os.environ.setdefault("MKL_CBWR", "AUTO,STRICT")  # MKL reads it before its first product: see docs/adr/0011
 
 from edhnn.data.catalog import catalog as catalog
 from edhnn.data.catalog import default_splits as default_splits

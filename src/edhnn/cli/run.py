@@ -38,7 +38,7 @@ def run_command(
     results: Results = Path("results"),
     as_json: Json = False,
 ) -> None:
-    """Run experiments: every cell that has no record yet. Interrupted, run it again; `edhnn report` shows the records."""
+    """Run experiments: every cell without a record. Interrupted, run it again; `edhnn report` shows the records."""
     records = Records(results)
     if not names:
         _list([packaged_experiment(name) for name in experiment_names()], records, as_json)

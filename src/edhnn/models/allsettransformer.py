@@ -26,7 +26,7 @@ from edhnn.models.contract import HypergraphLike, HypergraphModel, as_hypergraph
 from edhnn.models.option_checks import check_counts
 from edhnn.nn.aggregate import edge_weights, node_weights
 from edhnn.nn.attention import attend, link_softmax
-from edhnn.nn.mlp import MLP, Dropout, NormName
+from edhnn.nn.mlp import MLP, Dropout, LayerNorm, NormName
 from edhnn.nn.projection import feature_product
 from edhnn.seeding import SeedStream
 
@@ -128,7 +128,7 @@ class AttentionPooling(nn.Module):
         self.key, self.value = drawn(outer, width, in_features), drawn(outer, width, in_features)
         self.key_bias, self.value_bias = drawn(inner, width), drawn(inner, width)
         self.seed_vector = drawn(math.sqrt(6 / (width + head)), config.heads, head)
-        self.norm_0, self.norm_1 = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.norm_0, self.norm_1 = LayerNorm(width), LayerNorm(width)
         self.feed_forward = MLP(
             width, width, width, config.mlp_layers, norm="none", dropout=0.0, seeds=seeds, generator=generator
         )

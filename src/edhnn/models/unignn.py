@@ -188,7 +188,10 @@ class UniGIN(UniGNN):
     def _mix(self, z: Tensor, extra: nn.Module, hypergraph: Hypergraph) -> Tensor:
         assert isinstance(extra, nn.ParameterList)
         heard = to_nodes(to_edges(z, hypergraph, self.config.aggregate), hypergraph, "sum")
-        out: Tensor = (1 + extra[0]) * z + heard
+        scale = (
+            (1 + extra[0]).expand(z.shape[1]).clone()
+        )  # its gradient sums by channel first: the same for any threads
+        out: Tensor = scale * z + heard
         return out
 
 

@@ -61,6 +61,16 @@ class Dropout(nn.Module):
         return f"rate={self.rate}"
 
 
+class LayerNorm(nn.LayerNorm):
+    """PyTorch's layer norm of rows, by our kernels: its gradients do not depend on the number of threads."""
+
+    def forward(self, x: Float[Tensor, "R D"]) -> Float[Tensor, "R D"]:
+        """Normalise each row."""
+        return kernels.row_activation(
+            x, activation="identity", norm_weight=self.weight, norm_bias=self.bias, norm_eps=self.eps
+        )
+
+
 class MLP(nn.Module):
     r"""A perceptron in the paper's order. Paper: Appendix F.2 (the maps $\hat\phi, \hat\rho, \hat\varphi$).
 
@@ -145,4 +155,4 @@ class MLP(nn.Module):
 
 
 def _make_norm(norm: NormName, width: int) -> nn.Module | None:
-    return {"layer": nn.LayerNorm, "batch": nn.BatchNorm1d}[norm](width) if norm != "none" else None
+    return {"layer": LayerNorm, "batch": nn.BatchNorm1d}[norm](width) if norm != "none" else None
