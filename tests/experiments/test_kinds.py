@@ -66,6 +66,7 @@ def test_a_diffusion_layer_answers_each_state_of_a_batch_alone(model):
     assert not torch.equal(together[0], together[1])
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("without_shape_checks")
 def test_a_diffusion_job_learns(tmp_path):
     more = "options = { width = 16 }\ntrain = { epochs = 25, count = 200 }"

@@ -56,12 +56,12 @@ def test_workers_of_any_number_give_the_same_records(tmp_path):
 
 
 def test_a_killed_grid_is_gone_on_with(tmp_path):
-    text = GRID.replace("epochs = 4", "epochs = 150")
+    text = GRID.replace("epochs = 4", "epochs = 60")
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     spec = tmp_path / "grid.toml"
     spec.write_text(text)
     command = [sys.executable, "-m", "edhnn.cli.main", "run", str(spec), "--jobs", "2", "--results"]
-    for pause in (6.0, 9.0):
+    for pause in (5.0, 7.0):
         process = subprocess.Popen([*command, str(killed)], start_new_session=True, stderr=subprocess.DEVNULL)
         time.sleep(pause)
         os.killpg(process.pid, signal.SIGKILL)

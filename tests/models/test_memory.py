@@ -43,13 +43,9 @@ print(status("VmHWM") - before, hypergraph.num_incidences)
     ("name", "options"),
     [
         ("ed-hnn", {"phi_layers": 2, "rho_layers": 2, "update": "concat"}),
-        ("ed-hnn", {"phi_layers": 2, "rho_layers": 2, "update": "restart", "aggregate": "mean"}),
         ("ed-hnn", {"phi_layers": 0, "rho_layers": 1, "update": "restart", "norm": "none"}),
         ("ed-hnn-ii", {"phi_layers": 2, "rho_layers": 2}),
-        ("ed-hnn-ii", {"phi_layers": 1, "rho_layers": 2, "form": "appendix"}),
         ("invariant", {}),
-        ("mean-deg", {}),
-        ("jump-link", {}),
     ],
 )
 def test_a_step_allocates_nothing_of_a_row_per_incidence(name, options):

@@ -42,8 +42,8 @@ def test_a_training_selects_the_same_epoch_and_says_the_same(data):
     split = random_splits(data.hypergraph.num_nodes, 1)[0]
 
     def work():
-        model = make_model("ed-hnn", in_features=data.num_features, num_classes=2, num_iterations=3)
-        return fit(model, data, split, TrainConfig(epochs=30, learning_rate=0.01))
+        model = make_model("ed-hnn", in_features=data.num_features, num_classes=2, num_iterations=2, hidden=16)
+        return fit(model, data, split, TrainConfig(epochs=8, learning_rate=0.01))
 
     one, two = with_threads(1, work), with_threads(2, work)
     assert (one.best_epoch, one.test, one.valid) == (two.best_epoch, two.test, two.valid)
