@@ -13,6 +13,7 @@ from edhnn.experiments.records import Records
 from edhnn.experiments.runner import run_jobs, seconds_left
 from edhnn.experiments.spec import parse_experiment
 from edhnn.experiments.worker import perform, read_jobs, work, write_jobs
+from edhnn.training.processes import WorkerError
 from edhnn.training.split_run import StoppedError
 
 GRID = """
@@ -77,13 +78,20 @@ def test_a_budget_ends_a_run_without_an_error(tmp_path):
     assert (outcome.done, outcome.left) == (0, 4)
 
 
-def test_a_job_that_cannot_be_done_says_why(tmp_path, monkeypatch):
+def test_a_job_without_its_data_says_so_and_gets_no_record(tmp_path, monkeypatch):
     monkeypatch.setenv("EDHNN_DATA", str(tmp_path / "nothing"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "nothing"))
     jobs = grid(GRID.replace("csbm-1", "senate"))
+    with pytest.raises(WorkerError, match="'senate' is not on this machine"):
+        run_jobs(jobs[:1], Records(tmp_path), workers=1)
+    assert Records(tmp_path).read() == []  # fetched, it will be run
+
+
+def test_a_training_that_diverges_has_a_record_that_says_so(tmp_path):
+    jobs = grid(GRID.replace("epochs = 4", "epochs = 4, learning_rate = 1e30"))
     work(jobs[:1], Records(tmp_path), lambda: False)
     record = Records(tmp_path).read()[0]
-    assert "senate" in record["failed"]
+    assert "learning rate" in record["failed"]
     assert "metrics" not in record
 
 

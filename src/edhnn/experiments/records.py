@@ -46,9 +46,9 @@ class Records:
         """
         return [record for path in sorted(self.folder.glob("*.jsonl")) for record in read_lines(path)]
 
-    def keys(self, *, failed: bool = True) -> set[str]:
-        """The keys of all jobs that ended; without ``failed`` only of those that succeeded."""
-        return {record["key"] for record in self.read() if failed or not record.get("failed")}
+    def keys(self) -> set[str]:
+        """The keys of all jobs that ended."""
+        return {record["key"] for record in self.read()}
 
     def append(self, experiment: str, record: JsonObject) -> None:
         """Add a record; other processes may do so at the same time."""

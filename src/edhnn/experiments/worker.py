@@ -17,10 +17,10 @@ from pathlib import Path
 
 import torch
 
-from edhnn.errors import EdhnnError
 from edhnn.experiments.job import Cell, Job
 from edhnn.experiments.kinds.registry import KINDS
 from edhnn.experiments.records import Records
+from edhnn.training.divergence import DivergedError
 from edhnn.training.environment import describe_environment
 from edhnn.training.locks import locked
 from edhnn.training.processes import worker_main
@@ -71,14 +71,16 @@ def work(jobs: Sequence[Job], records: Records, should_stop: Callable[[], bool])
 
 
 def perform(job: Job, folder: Path, should_stop: Callable[[], bool]) -> dict[str, object]:
-    """A job's record; one that cannot be done has a record that says why."""
+    """A job's record; a training that diverged, as it would again, has a record that says so.
+
+    Raises:
+        EdhnnError: if the job cannot be done here and now, for want of data or room: it gets no record.
+    """
     cell, begun = job.cell, time.perf_counter()
     found: dict[str, object]
     try:
         found = {"metrics": KINDS[cell.settings["kind"]].perform(cell.settings, job.split, folder, should_stop)}
-    except StoppedError:
-        raise
-    except EdhnnError as error:
+    except DivergedError as error:
         found = {"failed": str(error)}
     return {
         "key": job.key,

@@ -1,7 +1,7 @@
 """Seconds of a training step and of an inference. Paper: Table 2 (times), Table 8.
 
 A step is forward, backward and Adam on all nodes; an inference one forward pass in evaluation. Structure that is made
-once (clique graphs, the diffusion of HyperND) is made before. The row's ``model`` may end in ``@inference``.
+once (clique graphs, the diffusion of HyperND) is made before.
 """
 
 from __future__ import annotations
