@@ -29,12 +29,12 @@ def run_command(
     *,
     dataset: Annotated[list[str] | None, typer.Option("--dataset", help="Only this dataset; repeat it.")] = None,
     model: Annotated[list[str] | None, typer.Option("--model", help="Only this model; repeat it.")] = None,
-    splits: Annotated[int | None, typer.Option("--splits", min=1, help="Splits [the experiment's].")] = None,
-    epochs: Annotated[int | None, typer.Option("--epochs", min=1, help="Epochs [the experiment's].")] = None,
+    splits: Annotated[int | None, typer.Option("--splits", min=1, help="Splits in place of the experiment's.")] = None,
+    epochs: Annotated[int | None, typer.Option("--epochs", min=1, help="Epochs in place of the experiment's.")] = None,
     budget: Annotated[
         float | None, typer.Option("--budget", min=0, help="Minutes after which to stop; run again to go on.")
     ] = None,
-    jobs: Annotated[int | None, typer.Option("--jobs", min=1, help="Processes [one per core].")] = None,
+    jobs: Annotated[int | None, typer.Option("--jobs", min=1, help="Processes; one per core if not given.")] = None,
     results: Results = Path("results"),
     as_json: Json = False,
 ) -> None:

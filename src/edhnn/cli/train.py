@@ -36,7 +36,7 @@ def train_command(
     ] = None,
     config: Annotated[Path | None, typer.Option("--config", help="A TOML file with model, options and train.")] = None,
     splits: Annotated[int | None, typer.Option("--splits", min=1, help="Number of splits [10].")] = None,
-    epochs: Annotated[int | None, typer.Option("--epochs", min=1, help="Epochs [500].")] = None,
+    epochs: Annotated[int | None, typer.Option("--epochs", min=1, help="Epochs; 500 if nothing else says so.")] = None,
     seed: Annotated[int | None, typer.Option("--seed", min=0, help="Of weights and dropout masks [0].")] = None,
     settings: Annotated[
         list[str] | None,

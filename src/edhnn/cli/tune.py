@@ -36,7 +36,7 @@ def tune_command(
         Space, typer.Option("--space", help="The paper's grid of depth and width, or all sizes, dropout and rates.")
     ] = "paper",
     splits: Annotated[int, typer.Option("--splits", min=1, help="Splits whose validation scores are averaged.")] = 3,
-    epochs: Annotated[int | None, typer.Option("--epochs", min=1, help="Epochs [500].")] = None,
+    epochs: Annotated[int | None, typer.Option("--epochs", min=1, help="Epochs; 500 if nothing else says so.")] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Of trials, weights and dropout masks.")] = 0,
     settings: Annotated[
         list[str] | None,
