@@ -29,10 +29,12 @@ def train_command(
         str, typer.Argument(metavar="[DATASET_OR_FILE]", help="A catalogue name, a file or a folder.")
     ] = "csbm-4",
     *,
-    model: Annotated[str | None, typer.Option("--model", help="The model; `edhnn models` lists them [ed-hnn].")] = None,
+    model: Annotated[
+        str | None, typer.Option("--model", help="The model; `edhnn models` lists them; ed-hnn if not given.")
+    ] = None,
     preset: Annotated[
         PresetName | None,
-        typer.Option("--preset", help="Sizes: as printed, as released, or by rule [paper where it has the dataset]."),
+        typer.Option("--preset", help="Sizes: as printed, as released, or by rule; paper where it has the dataset."),
     ] = None,
     config: Annotated[Path | None, typer.Option("--config", help="A TOML file with model, options and train.")] = None,
     splits: Annotated[int | None, typer.Option("--splits", min=1, help="Number of splits [10].")] = None,
@@ -43,7 +45,7 @@ def train_command(
         typer.Option("--set", metavar="KEY=VALUE", help="Set an option of the model or of training; repeat it."),
     ] = None,
     jobs: Annotated[int | None, typer.Option("--jobs", min=1, help="Splits at a time; chosen if not given.")] = None,
-    out: Annotated[Path | None, typer.Option("--out", help="The run folder [runs/DATASET-MODEL].")] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="The run folder; runs/DATASET-MODEL if not given.")] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with the run in the folder, if there is one.")
     ] = False,

@@ -46,11 +46,13 @@ def tune_command(
         bool, typer.Option("--prune", help="Give a trial up when a split is worse than the median of the others'.")
     ] = False,
     jobs: Annotated[
-        int | None, typer.Option("--jobs", min=1, help="Trials at a time [chosen for the grid, 1 for the wide space].")
+        int | None, typer.Option("--jobs", min=1, help="Trials at a time; chosen for the grid, 1 for the wide space.")
     ] = None,
     storage: Annotated[
         str | None,
-        typer.Option("--storage", help="Journal file or sqlite:///FILE [tune/DATASET-MODEL.journal]; gone on with."),
+        typer.Option(
+            "--storage", help="Journal file or sqlite:///FILE, gone on with; tune/DATASET-MODEL.journal if not given."
+        ),
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", help="Write the winner for `edhnn train --config`.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace that file if it exists.")] = False,
