@@ -78,8 +78,9 @@ def test_what_is_missing_or_reduced_is_said(tmp_path):
     (view,) = make_content(Records(tmp_path), ["table3"]).views
     notes = notes_of(view)
     assert "Failed: MLP, alpha 1: the disk is full" in notes
-    number = view.footnotes["9 epochs in place of 500"]
-    assert f"[{number}] 9 epochs in place of 500." in notes
+    fewer = f"9 epochs in place of {experiment.train['epochs']}"
+    number = view.footnotes[fewer]
+    assert f"[{number}] {fewer}." in notes
     assert cell_text(view, "HGNN", "alpha 1").footnotes == [number]
     assert f"[{view.footnotes['4 of 10 splits']}] 4 of 10 splits." in notes
     assert cell_text(view, "MLP", "alpha 1").ours == "failed"

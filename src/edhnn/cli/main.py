@@ -15,6 +15,7 @@ from edhnn.cli.diffuse import diffuse_command
 from edhnn.cli.models import models_command
 from edhnn.cli.output import say
 from edhnn.cli.predict import evaluate_command, predict_command
+from edhnn.cli.presets import presets_command
 from edhnn.cli.report import report_command
 from edhnn.cli.run import run_command
 from edhnn.cli.train import train_command
@@ -36,6 +37,7 @@ app.command("evaluate")(evaluate_command)
 app.command("run")(run_command)
 app.command("report")(report_command)
 app.command("models")(models_command)
+app.command("presets")(presets_command)
 
 
 def _show_version(wanted: bool) -> bool:

@@ -127,6 +127,17 @@ def recorded_preset(dataset: str, model: str, name: Literal["paper", "official"]
     return Preset(model=chosen, options=values, train=_transforms(chosen) | train, origin=f"preset {name}: {origin}")
 
 
+def list_presets(model: str) -> dict[str, dict[str, Preset]]:
+    """All recorded sizes of a model, by preset and dataset: for ED-HNN Table 6 and the released commands."""
+    if model not in MODELS:
+        raise unknown_name("model", model, MODELS)
+    names: tuple[Literal["paper", "official"], ...] = ("paper", "official")
+    found = {
+        name: {dataset: recorded_preset(dataset, model, name) for dataset in _datasets(name, model)} for name in names
+    }
+    return {name: presets for name, presets in found.items() if presets}
+
+
 def _datasets(name: str, model: str) -> list[str]:
     if name == "paper" and model in baseline_presets():
         return list(catalog())

@@ -15,6 +15,8 @@ from edhnn.experiments.report.method import METHOD, environments, totals
 from edhnn.experiments.report.notes import notes_of
 from edhnn.experiments.report.plots import plot_json, plotly_available, plotly_script
 from edhnn.experiments.report.view import View
+from edhnn.training.preset_table import tabulate
+from edhnn.training.presets import list_presets
 
 _KEY = """<p class="key">Above: ours. Below: the paper's, and in brackets ours minus the paper's,
 <span class="far">in this colour</span> where they are far apart.{best}</p>"""
@@ -33,7 +35,7 @@ def render_page(content: Content, pictures: Mapping[str, bytes]) -> str:
     drawn = bool(pictures) and plotly_available()
     links = [("claims", "Claims")] if content.claims else []
     links += [(view.name, _short(view)) for view in content.views]
-    links += [("method", "Method"), ("environment", "Environment"), ("specs", "Specifications")]
+    links += [("method", "Method"), ("sizes", "Table 6"), ("environment", "Environment"), ("specs", "Specifications")]
     listed = "".join(f'<li><a href="#{name}">{escape(text)}</a></li>' for name, text in links)
     sections = "\n".join(_section(view, content.claims, pictures.get(view.name), drawn) for view in content.views)
     absent = ""
@@ -54,6 +56,8 @@ def render_page(content: Content, pictures: Mapping[str, bytes]) -> str:
 {absent}
 <h2 id="method">Method</h2>
 <ul class="notes">{"".join(f"<li>{escape(text)}</li>" for text in METHOD)}</ul>
+<h2 id="sizes">Table 6: Sizes</h2>
+{"".join(_sizes(model) for model in ("ed-hnn", "ed-hnn-ii"))}
 <h2 id="environment">Environment</h2>
 <p>{escape(totals(content.records))}</p>
 {plain_table("Machines and versions", *environments(content.records))}
@@ -126,6 +130,21 @@ def _figure(view: View, png: bytes | None, drawn: bool) -> str:
     )
     return f"""<div class="plots">{plots}</div><noscript>{image}</noscript>
 <p class="key">{bars}; point at a mark for the interval, at a name to hide its curve. Dashes are floors.</p>"""
+
+
+def _sizes(model: str) -> str:
+    """The recorded sizes of a model, a table per preset."""
+    parts = []
+    for name, presets in list_presets(model).items():
+        sizes = tabulate(presets)
+        common = ", ".join(f"{key} {value}" for key, value in sizes.common.items())
+        said = f"For all: {common}. {'; '.join(sizes.origins)}."
+        parts.append(
+            f"<h3>{escape(model)}, preset {escape(name)}</h3>"
+            + plain_table(f"Sizes of {model}, preset {name}", sizes.headings, sizes.rows)
+            + f'<p class="key">{escape(said)}</p>'
+        )
+    return "".join(parts)
 
 
 def _spec(view: View) -> str:
