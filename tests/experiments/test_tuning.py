@@ -11,10 +11,10 @@ import torch
 
 from edhnn import Plan, Split, TrainConfig, contextual_sbm, train
 from edhnn.errors import DataError, EdhnnError, MissingDependencyError, UsageError
-from edhnn.experiments import tuning_objective
-from edhnn.experiments.tuning import tune
-from edhnn.experiments.tuning_objective import ValidationScore, without_test_labels
-from edhnn.experiments.tuning_search import Search, write_winner
+from edhnn.experiments.tuning import objective
+from edhnn.experiments.tuning.objective import ValidationScore, without_test_labels
+from edhnn.experiments.tuning.search import Search, write_winner
+from edhnn.experiments.tuning.tune import tune
 from edhnn.models.registry import MODELS, make_config
 from edhnn.training.divergence import DivergedError
 from edhnn.training.plan import choose_splits
@@ -23,9 +23,9 @@ from edhnn.training.split_run import StoppedError
 
 optuna = pytest.importorskip("optuna")
 
-from edhnn.experiments.tuning_space import grid_points, paper_space, wide_space  # noqa: E402
-from edhnn.experiments.tuning_storage import quiet  # noqa: E402
-from edhnn.experiments.tuning_study import StudyFile  # noqa: E402
+from edhnn.experiments.tuning.space import grid_points, paper_space, wide_space  # noqa: E402
+from edhnn.experiments.tuning.storage import quiet  # noqa: E402
+from edhnn.experiments.tuning.study import StudyFile  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
@@ -138,14 +138,14 @@ def test_test_labels_are_never_read(data, task, tmp_path, monkeypatch):
         labels[test] = value
         spoiled.append(replace(honest, y=labels))
     seen = []
-    real = tuning_objective.fit_inputs
+    real = objective.fit_inputs
 
     def spy(model, inputs, dataset, split, *rest, **options):
         known = dataset.y[test] >= 0 if task == "classification" else ~dataset.y[test].isnan()
         seen.append(bool(known.any()) or bool(torch.isin(split.test, test).any()))
         return real(model, inputs, dataset, split, *rest, **options)
 
-    monkeypatch.setattr(tuning_objective, "fit_inputs", spy)
+    monkeypatch.setattr(objective, "fit_inputs", spy)
     found = [
         tune(each, search_of(trials=2), storage=tmp_path / f"{number}.journal", jobs=1, splits=splits)
         for number, each in enumerate((honest, *spoiled))

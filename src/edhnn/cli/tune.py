@@ -15,8 +15,8 @@ from rich.table import Table
 from edhnn.cli.options import Json, ReadOptions, with_read_options
 from edhnn.cli.output import console, print_json, say
 from edhnn.errors import UsageError
-from edhnn.experiments.tuning import tune
-from edhnn.experiments.tuning_search import Search, Space, TuningResult, write_winner
+from edhnn.experiments.tuning.search import Search, Space, TuningResult, write_winner
+from edhnn.experiments.tuning.tune import tune
 from edhnn.training.request import Request, request_from_settings
 from edhnn.training.split_run import StoppedError
 from edhnn.training.stopping import listening

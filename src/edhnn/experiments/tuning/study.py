@@ -21,9 +21,9 @@ from optuna.distributions import BaseDistribution
 from optuna.trial import FrozenTrial, Trial, TrialState
 
 from edhnn.errors import EdhnnError, UsageError
-from edhnn.experiments.tuning_search import Search, TrialRecord, rounded
-from edhnn.experiments.tuning_space import grid_points, paper_space, wide_space
-from edhnn.experiments.tuning_storage import open_storage, storage_path
+from edhnn.experiments.tuning.search import Search, TrialRecord, rounded
+from edhnn.experiments.tuning.space import grid_points, paper_space, wide_space
+from edhnn.experiments.tuning.storage import open_storage, storage_path
 from edhnn.seeding import derive_seed
 from edhnn.training.locks import locked
 from edhnn.typing import JsonObject

@@ -18,11 +18,11 @@ from edhnn.data.dataset import NodeDataset
 from edhnn.data.files import DelayedBar
 from edhnn.data.splits import Split
 from edhnn.errors import EdhnnError
-from edhnn.experiments.tuning_objective import Show, ValidationScore
-from edhnn.experiments.tuning_search import Search, TrialRecord
-from edhnn.experiments.tuning_space import paper_space
-from edhnn.experiments.tuning_storage import quiet
-from edhnn.experiments.tuning_study import StudyFile
+from edhnn.experiments.tuning.objective import Show, ValidationScore
+from edhnn.experiments.tuning.search import Search, TrialRecord
+from edhnn.experiments.tuning.space import paper_space
+from edhnn.experiments.tuning.storage import quiet
+from edhnn.experiments.tuning.study import StudyFile
 from edhnn.training.dataset_file import read_training_data, write_training_data
 from edhnn.training.jobs import choose_jobs
 from edhnn.training.locks import locked
@@ -139,7 +139,7 @@ def _work_in_processes(
         asked = {**asdict(study.search), "storage": storage}
         (folder / "search.json").write_text(json.dumps(asked), encoding="utf-8")
         run_processes(
-            "edhnn.experiments.tuning_worker",
+            "edhnn.experiments.tuning.worker",
             [str(folder)],
             count=count,
             threads=1,

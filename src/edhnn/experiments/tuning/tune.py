@@ -1,6 +1,6 @@
 """Searching sizes by validation alone: trials one after another or side by side, resumable at every moment.
 
-The labels of test nodes are taken out of the data before anything is trained (`edhnn.experiments.tuning_objective`).
+The labels of test nodes are taken out of the data before anything is trained (`edhnn.experiments.tuning.objective`).
 A trial is trained as `edhnn train` trains, from the search's seed, so trials differ in what was chosen and in nothing
 else. With one job the same seed gives the same trials and scores. With more, the grid's do not change either, but what
 the wide space is asked next depends on which trials have finished.
@@ -16,8 +16,8 @@ from pathlib import Path
 from edhnn.data.dataset import NodeDataset
 from edhnn.data.splits import Split
 from edhnn.errors import EdhnnError, MissingDependencyError, UsageError
-from edhnn.experiments.tuning_objective import ValidationScore
-from edhnn.experiments.tuning_search import Search, TrialRecord, TuningResult
+from edhnn.experiments.tuning.objective import ValidationScore
+from edhnn.experiments.tuning.search import Search, TrialRecord, TuningResult
 from edhnn.training.plan import choose_splits
 
 
@@ -52,7 +52,7 @@ def tune(
         EdhnnError: if no trial succeeded.
     """
     _need_optuna()
-    from edhnn.experiments.tuning_work import run_search
+    from edhnn.experiments.tuning.work import run_search
 
     begun = time.perf_counter()
     if search.trials < 1:

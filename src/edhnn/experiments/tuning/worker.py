@@ -1,4 +1,4 @@
-"""A process that works a search: ``python -m edhnn.experiments.tuning_worker FOLDER``, written by its parent."""
+"""A process that works a search: ``python -m edhnn.experiments.tuning.worker FOLDER``, written by its parent."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import torch
 
-from edhnn.experiments.tuning_work import work_in_folder
+from edhnn.experiments.tuning.work import work_in_folder
 from edhnn.training.processes import worker_main
 
 if __name__ == "__main__":

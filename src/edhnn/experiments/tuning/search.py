@@ -27,7 +27,7 @@ class Search:
     Attributes:
         plan: What all trials share: model, options that are not searched, training, number of splits, seed.
         trials: How many trials, those of earlier calls included; a grid has no more than its points.
-        space: ``paper`` for the paper's grid of depth and width, ``wide`` for more (`edhnn.experiments.tuning_space`).
+        space: ``paper`` for the paper's grid of depth and width, ``wide`` for more (`edhnn.experiments.tuning.space`).
         fixed: Names of options that are not searched, because they were set.
         prune: Whether a trial is given up when its split is worse than the median of the others'.
     """

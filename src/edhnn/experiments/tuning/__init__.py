@@ -1,0 +1,1 @@
+"""Searching sizes of a model by validation scores."""
