@@ -6,6 +6,7 @@ from pathlib import Path
 
 import jaxtyping
 import pytest
+import torch
 from hypothesis import HealthCheck, settings
 
 settings.register_profile("edhnn", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
@@ -18,6 +19,15 @@ def without_shape_checks() -> Iterator[None]:
     jaxtyping.config.update("jaxtyping_disable", True)
     yield
     jaxtyping.config.update("jaxtyping_disable", False)
+
+
+@pytest.fixture
+def one_thread() -> Iterator[None]:
+    """One thread: small tensors in parallel test processes only wait for one another, and times repeat better."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="session")

@@ -22,12 +22,7 @@ EVALUATE_FIELDS = {"dataset", "same_data", "num_nodes", "models", "mean", "std",
 SMALL = ["--epochs", "5", "--splits", "2", "--set", "hidden=8", "--set", "classifier_hidden=8", "--jobs", "1"]
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def write_tables(folder, name, nodes, edges, x, y):

@@ -11,9 +11,10 @@ import pytest
 
 from edhnn import contextual_sbm, random_splits, read_dataset
 from tests.cli.test_data import here, refuse  # noqa: F401  (fixtures)
-from tests.cli.test_train import one_thread, write_tables  # noqa: F401  (one is a fixture)
+from tests.cli.test_train import write_tables
 
 pytest.importorskip("optuna")
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 TUNE_FIELDS = {
     "dataset", "model", "space", "num_splits", "metric", "best", "trials", "importance", "storage", "seconds", "config",

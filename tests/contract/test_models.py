@@ -66,17 +66,11 @@ OTHER: dict[str, Any] = {
 }
 """Another value of an option, where adding 1, flipping and the next name will not do."""
 
-pytestmark = pytest.mark.filterwarnings("ignore:Sparse CSR tensor support is in beta")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:Sparse CSR tensor support is in beta"),
+    pytest.mark.usefixtures("one_thread"),
+]
 every_model = pytest.mark.parametrize("name", sorted(MODELS))
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    """Tables this small only wait for one another's threads."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 def small(name: str) -> dict[str, Any]:

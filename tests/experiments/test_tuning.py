@@ -27,13 +27,7 @@ from edhnn.experiments.tuning.space import grid_points, paper_space, wide_space 
 from edhnn.experiments.tuning.storage import quiet  # noqa: E402
 from edhnn.experiments.tuning.study import StudyFile  # noqa: E402
 
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,6 @@ import pytest
 from edhnn import ADMM, Outcome, diffuse
 from tests.diffusion.references import minimum, random_hypergraph, random_values
 from tests.diffusion.test_solvers import checked
-from tests.kernels.conftest import one_thread as one_thread
 from tests.potentials.cases import BY_NAME
 
 pytestmark = pytest.mark.usefixtures("without_shape_checks", "one_thread")  # thousands of calls on small tensors

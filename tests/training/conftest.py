@@ -3,17 +3,13 @@
 from dataclasses import replace
 
 import pytest
-import torch
 
 from edhnn import contextual_sbm, random_splits
 
 
 @pytest.fixture(autouse=True)
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+def always_one_thread(one_thread):
+    """For all tests of this folder."""
 
 
 @pytest.fixture(scope="session")

@@ -160,15 +160,6 @@ def test_parameters_of_the_paper():
         assert forecast(dataset, size, rates=RATES).parameters == expected
 
 
-@pytest.fixture
-def one_thread():
-    """Threads that wait for each other on a busy machine make times that repeat nothing."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("hidden, incidences", [(16, 2_000), (64, 20_000), (256, 20_000), (64, 200_000)])
 def test_time_is_within_a_factor_of_four(hidden, incidences, one_thread):
