@@ -66,6 +66,15 @@ def test_missing_records_are_named():
     assert "HGNN" in " ".join(best.evidence)
 
 
+def test_a_column_without_any_record_is_named_alone():
+    def value(cell, split):
+        absent = cell.column == "alpha 3" or (cell.row, cell.column) == ("HGNN", "alpha 6")
+        return None if absent else 80 + noise(cell, split)
+
+    best, _ = verdicts("table3", value)
+    assert "Without enough records: alpha 3; alpha 6: HGNN." in best.evidence
+
+
 def test_best_in_every_column_says_where_the_papers_own_numbers_disagree():
     claim = verdicts("table2", lambda cell, split: 80 + noise(cell, split) + 9 * (cell.row == "ED-HNN"))[0]
     assert claim.verdict == "holds"

@@ -137,7 +137,7 @@ def _claim(grid: Grid, statement: str, family: Family, success: str) -> Claim:
     evidence += _listed("Not distinguishable", contrasts, "not distinguishable")
     few = [name for name, contrast in contrasts.items() if contrast.outcome == "not enough splits"]
     if missing or few:
-        evidence.append(f"Without enough records: {_by_column((*name, '') for name in (*missing, *few))}.")
+        evidence.append(f"Without enough records: {_left_out([*missing, *few], list(family))}.")
     if contrasts:
         shared = [contrast.shared for contrast in contrasts.values()]
         evidence.append(f"Shared splits: {min(shared)}{f' to {max(shared)}' if max(shared) > min(shared) else ''}.")
@@ -173,6 +173,15 @@ def _by_column(named: Iterable[tuple[str, str, str]]) -> str:
     for column, row, gain in named:
         by_column.setdefault(column, []).append(f"{row} ({gain})" if gain else row)
     return "; ".join(f"{column}: {', '.join(rows)}" for column, rows in by_column.items())
+
+
+def _left_out(names: Sequence[tuple[str, str]], everything: Sequence[tuple[str, str]]) -> str:
+    """As `_by_column`; a column of which nothing is known is named alone."""
+    known = set(everything) - set(names)
+    whole = {column for column, _ in names} - {column for column, _ in known}
+    parts = [", ".join(column for column in dict.fromkeys(column for column, _ in names) if column in whole)]
+    parts.append(_by_column((column, row, "") for column, row in names if column not in whole))
+    return "; ".join(part for part in parts if part)
 
 
 def _row_gains(grid: Grid, column: str, first: str, second: str) -> Mapping[int, float]:
