@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 import torch
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -24,6 +25,12 @@ CANNOT_APPLY = {
 )
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
+
+
+@pytest.mark.parametrize("kind", [EDHNNClassifier, EDHNNRegressor])
+def test_answers_before_fitting_are_refused(kind, data):
+    with pytest.raises(NotFittedError, match="not fitted"):
+        kind(**SMALL).predict(data.hypergraph, data.x)
 
 
 @pytest.fixture(scope="module")

@@ -87,7 +87,8 @@ class EDHNNClassifier(ClassifierMixin, NetworkEstimator):  # type: ignore[misc]
 
     def predict(self, hypergraph: object, X: object = None) -> Any:  # noqa: N803
         """The most probable class of each sample."""
-        return self.classes_[self.predict_proba(hypergraph, X).argmax(axis=1)]
+        probabilities = self.predict_proba(hypergraph, X)  # refuses a classifier that is not fitted
+        return self.classes_[probabilities.argmax(axis=1)]
 
 
 class EDHNNRegressor(RegressorMixin, NetworkEstimator):  # type: ignore[misc]
