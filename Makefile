@@ -6,7 +6,7 @@ STAMP  := $(VENV)/.installed
 WORKERS ?= 2
 NATIVE := setup.py $(wildcard src/edhnn/kernels/native/*.cpp src/edhnn/kernels/native/*.h)
 
-.PHONY: help install demo test test-slow sanitize check format bench clean
+.PHONY: help install demo test test-slow sanitize check format bench evidence clean
 
 help:            ## show this list
 	@grep -E '^[a-z-]+: *.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 14
@@ -54,6 +54,9 @@ bench: $(STAMP)  ## time and memory beside pandas, json, the textbook's ED-HNN a
 	$(BIN)/python benchmarks/reading.py
 	$(BIN)/python benchmarks/networks.py
 	$(BIN)/python benchmarks/hypergraph_conv.py
+
+evidence: $(STAMP)  ## the tables and figures of docs/evidence, from the records in results/
+	$(BIN)/edhnn report --out docs/evidence
 
 clean:           ## remove .venv and what the commands made
 	rm -rf $(VENV) demo build dist

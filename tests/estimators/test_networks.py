@@ -19,7 +19,7 @@ CANNOT_APPLY = {
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Sparse CSR tensor support")
-@pytest.mark.usefixtures("without_shape_checks")
+@pytest.mark.usefixtures("without_shape_checks", "one_thread")
 @parametrize_with_checks(
     [EDHNNClassifier(**SMALL), EDHNNRegressor(**SMALL)], expected_failed_checks=lambda _: CANNOT_APPLY
 )

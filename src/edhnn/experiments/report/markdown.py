@@ -1,10 +1,11 @@
-"""The tables as Markdown: ours, then in brackets the paper's and the difference."""
+"""The tables as Markdown: ours, then in brackets the paper's and the difference; figures stand beside it as files."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from edhnn.experiments.report.choose import Content
+from edhnn.experiments.report.curves import panels_of
 from edhnn.experiments.report.notes import notes_of
 from edhnn.experiments.report.view import CellText, View, cell_text
 
@@ -20,7 +21,9 @@ def markdown_report(content: Content) -> str:
         ]
         parts.append("")
     for view in content.views:
-        parts += [f"## {view.heading}\n", markdown_table(view), "", *(f"- {note}" for note in notes_of(view)), ""]
+        drawn = [f"![{view.heading}](figures/{view.name}.png)\n"] if panels_of(view) else []
+        notes = [f"- {note}" for note in notes_of(view)]
+        parts += [f"## {view.heading}\n", *drawn, markdown_table(view), "", *notes, ""]
     if content.absent:
         parts += ["## Not run\n", *(f"- {heading}" for heading in content.absent), ""]
     return "\n".join(parts)
