@@ -26,7 +26,7 @@ from edhnn.training.tasks import labels_of, make_objective
 from edhnn.training.written_values import declared
 from edhnn.typing import JsonObject
 
-_LEAST, _MOST, _SECONDS = 5, 100, 10.0
+_LEAST, _MOST, _SECONDS = 3, 100, 3.0
 
 
 @final
@@ -76,7 +76,7 @@ class Timing:
 
 
 def timed(work: Callable[[], None]) -> list[float]:
-    """Seconds of each call after the first, for about ten seconds."""
+    """Seconds of each call after the first, for about three seconds."""
     work()
     spent: list[float] = []
     while len(spent) < _LEAST or (sum(spent) < _SECONDS and len(spent) < _MOST):
