@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from edhnn.data.dataset import NodeDataset
@@ -63,7 +64,7 @@ class EDHNNClassifier(ClassifierMixin, NetworkEstimator):  # type: ignore[misc]
     def _labels(self, y: object, count: int) -> tuple[Any, Any]:
         labels = sample_targets(y, count)
         if labels.ndim == 2 and labels.shape[1] == 1:
-            labels = labels[:, 0]
+            labels = column_or_1d(labels, warn=True)
         known = labelled(labels) if labels.ndim == 1 else np.ones(count, dtype=bool)
         check_classification_targets(labels[known])
         if not known.any():
@@ -95,6 +96,12 @@ class EDHNNRegressor(RegressorMixin, NetworkEstimator):  # type: ignore[misc]
     """A network that predicts real values of nodes, one or several; NaN where unknown. See `EDHNNClassifier`."""
 
     _task = "regression"
+
+    def __sklearn_tags__(self) -> Any:
+        """Several values per sample are allowed."""
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
 
     def _labels(self, y: object, count: int) -> tuple[Any, Any]:
         labels = np.asarray(sample_targets(y, count), dtype=float)

@@ -74,12 +74,12 @@ def as_tensor(x: object) -> Tensor:
         return x
     if sp.issparse(x):
         rows: sp.csr_array = sp.csr_array(x)
-        row_ptr, column = (torch.from_numpy(np.asarray(part, dtype=np.int64)) for part in (rows.indptr, rows.indices))
-        values = torch.from_numpy(np.asarray(rows.data, dtype=np.float32))
+        row_ptr, column = (torch.from_numpy(np.require(part, np.int64, "W")) for part in (rows.indptr, rows.indices))
+        values = torch.from_numpy(np.require(rows.data, np.float32, "W"))
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Sparse CSR tensor support")
             return torch.sparse_csr_tensor(row_ptr, column, values, size=rows.shape, check_invariants=True)
-    table: npt.NDArray[np.float32] = np.asarray(x, dtype=np.float32)
+    table: npt.NDArray[np.float32] = np.require(x, np.float32, "W")  # PyTorch has no read-only tensors
     if table.ndim != 2:
         raise DataError(f"Features must be a table with a row per node. Got shape {table.shape}.")
     return torch.from_numpy(table)
