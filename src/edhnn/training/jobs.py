@@ -4,9 +4,10 @@ Splits share nothing, threads within a step share everything: so as many process
 thread, as long as there are splits and their memory fits. A single split gets all cores, and so does work that is over
 before a second Python has started.
 
-Measured on two cores that others kept busy (load 9), in turns: two processes of one thread did 7.9 and 8.9 times the
-epochs of one process of two threads on Cora, and 6.6 times on Senate; presumably threads that wait for each other lose
-most where cores are contended. No quiet machine was at hand; `benchmarks/jobs.py` makes the comparison there.
+Measured in turns on two quiet cores, start of the processes included (`benchmarks/jobs.py`, record
+``benchmarks/results/jobs.json``): two processes of one thread do the work of one process of two threads in 1.11 times
+less time on Cora, and in the same time on Senate (0.98). Where others keep the cores busy processes win by far more, as
+threads that wait for each other lose most there.
 """
 
 from __future__ import annotations
