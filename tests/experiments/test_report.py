@@ -110,7 +110,7 @@ def test_statistics_are_compared_without_tests(tmp_path):
 def test_times_show_inference_and_no_difference_from_other_units(tmp_path):
     (view,) = content_of(tmp_path, "table8", value=lambda cell, split: 0.0321, splits=1, inference=0.01).views
     found = cell_text(view, "LEGCN", "Cora")
-    assert (found.ours, found.paper, found.difference) == ("0.0321 s; inference 0.01 s", "0.56 ± 0.71", "")
+    assert (found.ours, found.paper, found.difference) == ("32.1 / 10.0 ms", "0.56 ± 0.71", "")
     assert any("A6000" in note for note in notes_of(view))
 
 

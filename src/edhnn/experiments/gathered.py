@@ -175,7 +175,7 @@ def gather(experiment: Experiment, index: RecordIndex) -> Grid:
                     asked = min(experiment.splits, KINDS[experiment.kind].most_splits(cell.settings))
                     cells[row.label, column.label] = index.find(cell, asked)
     lines = [
-        Line(label=row.label, floor=row.model in FLOORS or row.model == "mlp")
+        Line(label=row.label, floor=row.model in FLOORS or (row.model == "mlp" and experiment.kind == "accuracy"))
         for row in (*lent, *experiment.row)
         if any((row.label, column.label) in cells for column in experiment.column)
     ]

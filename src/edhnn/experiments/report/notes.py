@@ -20,7 +20,7 @@ def _reading(view: View) -> list[str]:
     if view.kind == "statistics":
         found = []
     if view.kind == "timing":
-        found = ["Seconds of a training step, and of an inference beside it: medians of repeated calls."]
+        found = ["Milliseconds of a training step / of an inference: medians of repeated calls."]
     if view.published.numbers and view.published.unit:
         found.append(f"The paper's numbers are in other units ({view.published.unit}), so no difference is shown.")
     findings = view.findings

@@ -33,6 +33,17 @@ def with_spread(mean: float, std: float | None, kind: KindName) -> str:
     return shown(mean, kind) if std is None else f"{shown(mean, kind)} ± {shown(std, kind)}"
 
 
+def milliseconds(seconds: float) -> str:
+    """A time to three digits or so.
+
+    Examples:
+        >>> milliseconds(0.00545), milliseconds(0.0528), milliseconds(1.1576)
+        ('5.45', '52.8', '1,158')
+    """
+    value = 1e3 * seconds
+    return f"{value:,.{0 if value >= 100 else 1 if value >= 10 else 2}f}"
+
+
 def signed(value: float, kind: KindName) -> str:
     """A difference.
 

@@ -10,7 +10,7 @@ from typing import final
 from edhnn.experiments.findings import Findings, analyse
 from edhnn.experiments.gathered import Grid, Measured
 from edhnn.experiments.published import Number, Published, read_published
-from edhnn.experiments.report.numbers import shown, signed, with_spread
+from edhnn.experiments.report.numbers import milliseconds, signed, with_spread
 from edhnn.experiments.spec import KindName
 
 MARKS = {"better": "▼", "worse": "▲", "not distinguishable": "≈", "not enough splits": ""}
@@ -135,7 +135,7 @@ def cell_text(view: View, row: str, column: str) -> CellText:
     ours = with_spread(summary.mean, summary.std, kind)
     inference = cell.mean_of("inference")
     if inference is not None:
-        ours += f" s; inference {shown(inference, kind)} s"
+        ours = f"{milliseconds(summary.mean)} / {milliseconds(inference)} ms"
     return CellText(
         ours=ours,
         paper=paper,
