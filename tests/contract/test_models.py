@@ -17,16 +17,10 @@ EDGES = [[0, 1, 2], [2, 3], [4], [1, 2, 3, 5], [], [0, 5, 6], [0, 1, 2]]  # node
 SMALL = {"hidden": 8, "classifier_hidden": 6}
 """Sizes of the tests, where a model has such a field."""
 
-UPWARDS = "AllSet's graph points from smaller to larger node numbers: its answer depends on them"
 COUNTS = "the logarithms of counts do not look at weights"
 EXCEPTIONS: dict[str, dict[str, Any]] = {
     "mlp": {"second": "does not look at the hypergraph"},
-    "ce-gcn": {"relabelling": UPWARDS, "instead": {"direction": "both"}},
-    "ce-gat": {
-        "relabelling": UPWARDS,
-        "instead": {"direction": "both"},
-        "refuses": {"edge_weight": "its graph has no weights", "incidence_weight": "its graph has no weights"},
-    },
+    "ce-gat": {"refuses": {"edge_weight": "its graph has no weights", "incidence_weight": "its graph has no weights"}},
     "hypergcn": {"refuses": {"incidence_weight": "extremes are members or not"}},
     "hypersage": {"refuses": {"incidence_weight": "a neighbour is one or not"}},
     "legcn": {"refuses": {"edge_weight": "its graph has no weights", "incidence_weight": "its graph has no weights"}},
@@ -115,22 +109,12 @@ def test_pairs_of_nodes_and_hyperedges_do_for_a_hypergraph(name):
 
 @every_model
 def test_relabelling_the_nodes_relabels_the_answer(name):
-    model = build(name, **(exception(name, "instead") or {})).double().eval()
+    model = build(name).double().eval()
     x, joined = features().double(), hypergraph()
     new = torch.randperm(NODES, generator=torch.Generator().manual_seed(3))
     moved = Hypergraph(new[joined.node_index], joined.edge_index, NODES, joined.num_edges)
     moved_x = torch.empty_like(x).index_copy(0, new, x)
     torch.testing.assert_close(model(moved_x, moved)[new], model(x, joined), rtol=1e-9, atol=1e-10)
-
-
-@every_model
-def test_declared_dependence_on_node_numbers_is_real(name):
-    if not exception(name, "relabelling"):
-        return
-    model, x, joined = build(name).double().eval(), features().double(), hypergraph()
-    new = torch.arange(NODES - 1, -1, -1)
-    moved = Hypergraph(new[joined.node_index], joined.edge_index, NODES, joined.num_edges)
-    assert not torch.allclose(model(x.flip(0), moved)[new], model(x, joined))
 
 
 @every_model

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from edhnn import Hypergraph
 from tests.models.dense import EDGES, NODES, agree, build, features, incidence, leaky, numbers, relu, sample, weighted
 
 
@@ -56,7 +57,7 @@ def test_pyg_says_the_same():
     x = features()
     for name, convolve, prefix in (("ce-gcn", pyg.GCNConv, "convolutions"), ("ce-gat", pyg.GATConv, "layers")):
         model = build(name, hidden=5)
-        matrix = clique(sample(), "upwards")
+        matrix = clique(sample(), "both")
         target, source = (torch.from_numpy(index) for index in np.nonzero(matrix))
         edges = torch.stack([source, target])
         weight = {"edge_weight": torch.from_numpy(matrix[matrix > 0])} if name == "ce-gcn" else {}
@@ -74,6 +75,16 @@ def test_pyg_says_the_same():
             h = their(h, edges, **weight)
             h = h.relu() if layer == 0 else h
         torch.testing.assert_close(model(x, sample()), h)
+
+
+def test_one_direction_tells_node_numbers_and_both_do_not():
+    """A pair of equal nodes: only AllSet's graph tells the first from the second."""
+    x, pair = torch.ones(2, 6, dtype=torch.float64), Hypergraph.from_hyperedges([[0, 1]], num_nodes=2)
+    for name in ("ce-gcn", "ce-gat"):
+        both = build(name)(x, pair)
+        torch.testing.assert_close(both[0], both[1])
+    upwards = build("ce-gcn", direction="upwards")(x, pair)
+    assert not torch.allclose(upwards[0], upwards[1])
 
 
 def test_singletons_change_nothing():

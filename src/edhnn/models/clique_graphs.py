@@ -7,7 +7,8 @@ The graph joins two nodes with the weight of the hyperedges that hold both, $A_{
   $\alpha_{vu} = \mathrm{softmax}_u\, \mathrm{LeakyReLU}_{0.2}(a_s \cdot W x_u + a_t \cdot W x_v)$, head by head.
 
 Between layers ReLU, norm and dropout. AllSet kept each pair in one direction only, from the smaller node number to the
-larger; its numbers are the published ones, so this is the default, and ``direction="both"`` is the textbook's graph.
+larger (``direction="upwards"``). That tells a node's number, and where nodes are sorted by class its class: so it is
+not the default (docs/adr/0012).
 """
 
 from __future__ import annotations
@@ -38,21 +39,21 @@ BatchOrNone = Literal["batch", "none"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CEGCNConfig:
-    """CE-GCN's choices; the defaults are AllSet's script.
+    """CE-GCN's choices; the defaults are AllSet's script, but for the direction.
 
     Attributes:
         layers: Convolutions.
         hidden: Width between them.
         norm: After each hidden layer: ``batch`` or ``none`` (AllSet's ``ln`` means none here).
         dropout: Rate after each hidden layer.
-        direction: ``upwards``, from smaller to larger node number, as AllSet has it; ``both``, the clique expansion.
+        direction: ``both``, the clique expansion; ``upwards``, from smaller to larger node number, as AllSet has it.
     """
 
     layers: int = 2
     hidden: int = 64
     norm: BatchOrNone = "none"
     dropout: float = 0.5
-    direction: Direction = "upwards"
+    direction: Direction = "both"
 
     def __post_init__(self) -> None:
         check_counts(self, "layers", "hidden")
@@ -62,7 +63,7 @@ class CEGCNConfig:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CEGATConfig(CEGCNConfig):
-    """CE-GAT's choices; the defaults are AllSet's script.
+    """CE-GAT's choices; the defaults are AllSet's script, but for the direction.
 
     Attributes:
         heads: Heads of each hidden layer, ``hidden`` columns each.
