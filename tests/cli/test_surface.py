@@ -33,6 +33,7 @@ SURFACE = {
     "run": {"--dataset", "--model", "--splits", "--epochs", "--budget", "--jobs", "--results", "--json"},
     "report": {"--results", "--out", "--json"},
     "models": {"--json"},
+    "presets": {"--model", "--json"},
 }
 
 
