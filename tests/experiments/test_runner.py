@@ -126,3 +126,13 @@ def test_time_left_goes_by_the_same_cell():
     ]
     assert seconds_left(jobs[2:], known) == 12.0
     assert seconds_left(jobs, []) == 0.0
+
+
+def test_time_left_of_an_unknown_cell_goes_by_the_nearest_known():
+    jobs = grid()
+    wider = grid(GRID.replace("hidden = 8, classifier_hidden = 8", "hidden = 16, classifier_hidden = 16"))[0]
+    network = {"settings": jobs[0].cell.settings, "seconds": 10.0}
+    floor = {"settings": jobs[1].cell.settings}
+    assert wider.cell.settings["model"] == "ed-hnn"
+    assert seconds_left([wider], [network, {**floor, "seconds": 2.0}]) == 10.0
+    assert seconds_left([wider], [{**floor, "seconds": 2.0}, {**floor, "seconds": 4.0}]) == 3.0

@@ -131,12 +131,19 @@ def _run(jobs: list[Job], records: Records, count: int, threads: int, should_sto
 
 
 def seconds_left(jobs: Sequence[Job], records: Sequence[JsonObject]) -> float:
-    """Seconds the jobs will take, by records of the same cell, else by all: the mean of what is known."""
-    by_cell: dict[str, list[float]] = {}
+    """Seconds the jobs will take: the mean of records of the same cell, else of the nearest that are known."""
+    known: dict[str, list[float]] = {}
     for record in records:
-        by_cell.setdefault(digest(record["settings"]), []).append(record["seconds"])
-    usual = mean([record["seconds"] for record in records]) if records else 0.0
-    return float(sum(mean(by_cell.get(digest(job.cell.settings), [usual])) for job in jobs))
+        for key in _nearest_first(record["settings"]):
+            known.setdefault(key, []).append(record["seconds"])
+    found = (next((known[key] for key in _nearest_first(job.cell.settings) if key in known), [0.0]) for job in jobs)
+    return float(sum(map(mean, found)))
+
+
+def _nearest_first(settings: JsonObject) -> list[str]:
+    """Of a cell: itself, its dataset and model, its dataset, any."""
+    dataset, model = settings["dataset"], settings["model"]
+    return [digest(settings), f"{dataset}, {model}", dataset, ""]
 
 
 def _in_words(seconds: float) -> str:
