@@ -6,7 +6,6 @@ from pathlib import Path
 
 import jaxtyping
 import pytest
-import torch
 from hypothesis import HealthCheck, settings
 
 settings.register_profile("edhnn", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
@@ -21,13 +20,18 @@ def without_shape_checks() -> Iterator[None]:
     jaxtyping.config.update("jaxtyping_disable", False)
 
 
-@pytest.fixture
-def one_thread() -> Iterator[None]:
-    """One thread: small tensors in parallel test processes only wait for one another, and times repeat better."""
-    before = torch.get_num_threads()
+def pytest_configure() -> None:
+    """One thread for the commands that tests start; threads that wait sleep, as other test processes need the core."""
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> None:
+    """One thread: threads of several test processes only wait for one another. A test that wants more says so."""
+    import torch  # not before the settings above are made
+
     torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="session")

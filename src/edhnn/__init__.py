@@ -5,6 +5,8 @@ import typing as _typing
 
 _os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")  # PyTorch reads it before its first tensor: see docs/adr/0009
 _os.environ.setdefault("MKL_CBWR", "AUTO,STRICT")  # MKL reads it before its first product: see docs/adr/0011
+if "OMP_WAIT_POLICY" not in _os.environ:
+    _os.environ.setdefault("GOMP_SPINCOUNT", "10000")  # OpenMP reads it when PyTorch is loaded: see docs/adr/0013
 
 from edhnn.data.catalog import catalog as catalog
 from edhnn.data.catalog import default_splits as default_splits

@@ -22,9 +22,6 @@ EVALUATE_FIELDS = {"dataset", "same_data", "num_nodes", "models", "mean", "std",
 SMALL = ["--epochs", "5", "--splits", "2", "--set", "hidden=8", "--set", "classifier_hidden=8", "--jobs", "1"]
 
 
-pytestmark = pytest.mark.usefixtures("one_thread")
-
-
 def write_tables(folder, name, nodes, edges, x, y):
     """Memberships and a node table, as a user would have them; labels of some nodes are not known."""
     kinds = ["cat", "dog"]

@@ -14,7 +14,6 @@ from tests.cli.test_data import here, refuse  # noqa: F401  (fixtures)
 from tests.cli.test_train import write_tables
 
 pytest.importorskip("optuna")
-pytestmark = pytest.mark.usefixtures("one_thread")
 
 TUNE_FIELDS = {
     "dataset", "model", "space", "num_splits", "metric", "best", "trials", "importance", "storage", "seconds", "config",

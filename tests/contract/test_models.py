@@ -60,10 +60,7 @@ OTHER: dict[str, Any] = {
 }
 """Another value of an option, where adding 1, flipping and the next name will not do."""
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:Sparse CSR tensor support is in beta"),
-    pytest.mark.usefixtures("one_thread"),
-]
+pytestmark = pytest.mark.filterwarnings("ignore:Sparse CSR tensor support is in beta")
 every_model = pytest.mark.parametrize("name", sorted(MODELS))
 
 

@@ -20,7 +20,7 @@ CANNOT_APPLY = {
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Sparse CSR tensor support")
-@pytest.mark.usefixtures("without_shape_checks", "one_thread")
+@pytest.mark.usefixtures("without_shape_checks")
 @parametrize_with_checks(
     [EDHNNClassifier(**SMALL), EDHNNRegressor(**SMALL | {"epochs": 100})], expected_failed_checks=lambda _: CANNOT_APPLY
 )

@@ -128,3 +128,8 @@ def test_the_key_knows_the_settings_and_not_the_experiment():
     first, second = (jobs_of([parse_experiment(GOOD, name, None)])[0] for name in "xy")
     assert first.key == second.key
     assert first.key != jobs_of([parse_experiment(GOOD.replace("hidden = 4", "hidden = 5"), "x", None)])[0].key
+
+
+def test_table_4_trains_nothing_that_table_2_does_not():
+    keys = {name: {job.key for job in jobs_of([packaged_experiment(name)])} for name in ("table2", "table2-large")}
+    assert {job.key for job in jobs_of([packaged_experiment("table4")])} <= keys["table2"] | keys["table2-large"]

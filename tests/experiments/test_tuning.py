@@ -27,8 +27,6 @@ from edhnn.experiments.tuning.space import grid_points, paper_space, wide_space 
 from edhnn.experiments.tuning.storage import quiet  # noqa: E402
 from edhnn.experiments.tuning.study import StudyFile  # noqa: E402
 
-pytestmark = pytest.mark.usefixtures("one_thread")
-
 
 @pytest.fixture(scope="module")
 def data():

@@ -7,7 +7,7 @@ from tests.diffusion.references import minimum, random_hypergraph, random_values
 from tests.diffusion.test_solvers import checked
 from tests.potentials.cases import BY_NAME
 
-pytestmark = pytest.mark.usefixtures("without_shape_checks", "one_thread")  # thousands of calls on small tensors
+pytestmark = pytest.mark.usefixtures("without_shape_checks")  # thousands of calls on small tensors
 
 
 @pytest.mark.parametrize("name", ["lec-1-balanced-degree", "lec-2-falling-degree"])

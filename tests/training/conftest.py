@@ -1,15 +1,10 @@
-"""Tiny data for training tests, and one thread: small work is quicker so, and its bits do not depend on the machine."""
+"""Tiny data for training tests."""
 
 from dataclasses import replace
 
 import pytest
 
 from edhnn import contextual_sbm, random_splits
-
-
-@pytest.fixture(autouse=True)
-def always_one_thread(one_thread):
-    """For all tests of this folder."""
 
 
 @pytest.fixture(scope="session")

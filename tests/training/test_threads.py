@@ -14,12 +14,8 @@ def data():
 
 
 def with_threads(count, work):
-    before = torch.get_num_threads()
     torch.set_num_threads(count)
-    try:
-        return work()
-    finally:
-        torch.set_num_threads(before)
+    return work()
 
 
 @pytest.mark.parametrize("name", MODELS)

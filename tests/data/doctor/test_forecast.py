@@ -162,7 +162,7 @@ def test_parameters_of_the_paper():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("hidden, incidences", [(16, 2_000), (64, 20_000), (256, 20_000), (64, 200_000)])
-def test_time_is_within_a_factor_of_four(hidden, incidences, one_thread):
+def test_time_is_within_a_factor_of_four(hidden, incidences):
     dataset = make_dataset(nodes=incidences // 10, hyperedges=incidences // 10, incidences=incidences, features=100)
     size = ModelSize(hidden=hidden, self_loops=False)
     expected = forecast(dataset, size).seconds_per_step  # before the step, whose freed memory would flatter the copies

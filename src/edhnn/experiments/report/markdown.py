@@ -14,12 +14,12 @@ def markdown_report(content: Content) -> str:
     """All claims and tables."""
     parts = ["# The paper's evidence, measured again\n"]
     if content.claims:
-        parts.append("## Claims\n")
+        parts += ["## Claims\n", _line(["verdict", "claim", "found"]), _line(["---"] * 3)]
         parts += [
-            f"- **{claim.verdict}** ({claim.experiment}): {claim.statement} {' '.join(claim.evidence)}"
+            _line([f"**{claim.verdict}**", f"{claim.statement} ({claim.experiment})", claim.evidence[0]])
             for claim in content.claims
         ]
-        parts.append("")
+        parts += ["\nWhich comparisons these are: the marks of the tables below, and the page of `edhnn report`.\n"]
     for view in content.views:
         drawn = [f"![{view.heading}](figures/{view.name}.png)\n"] if panels_of(view) else []
         notes = [f"- {note}" for note in notes_of(view)]
