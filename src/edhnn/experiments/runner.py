@@ -23,7 +23,7 @@ from edhnn.training.split_run import StoppedError
 from edhnn.typing import JsonObject
 
 _ALONE = ("timing",)
-_LOOK_SECONDS = 1.0
+_LOOK_SECONDS = 5.0
 
 
 @final
