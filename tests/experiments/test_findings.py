@@ -38,7 +38,7 @@ def test_clear_differences_are_found_and_unclear_ones_are_ties():
 def test_the_family_is_the_whole_table():
     found = findings()
     table = packaged_experiment("table3")
-    rivals = len(table.row) - 1
+    rivals = len(table.row) - 3  # neither itself nor the ceilings
     assert len(found.contrasts) == rivals * len(table.column)
     for contrast in found.contrasts.values():
         assert contrast.p <= contrast.adjusted <= min(1.0, len(found.contrasts) * contrast.p)
@@ -54,8 +54,17 @@ def test_ranks_are_over_columns_that_most_rows_have():
     assert found.ranked_over == ["alpha 1", "alpha 2", "alpha 3", "alpha 4", "alpha 6", "alpha 7"]
     found = findings(lambda cell, split: score(cell, split) if cell.column == "alpha 1" or cell.row == "MLP" else None)
     assert found.ranked_over == ["alpha 1"]
-    assert len(found.ranks) == len(packaged_experiment("table3").row)
+    assert len(found.ranks) == len(packaged_experiment("table3").row) - 2
     assert findings(lambda cell, split: score(cell, split) if cell.row == "MLP" else None).ranks == {}
+
+
+def test_a_ceiling_is_neither_best_nor_ranked_nor_compared():
+    ceiling = "Generator known"
+    found = findings(lambda cell, split: 99.0 if cell.row == ceiling else score(cell, split))
+    assert found.summaries[ceiling, "alpha 3"].mean == 99
+    assert found.best["alpha 3"] == ["AllDeepSets"]
+    assert ceiling not in found.ranks
+    assert not any(row == ceiling for row, _ in found.contrasts)
 
 
 def test_one_split_is_not_enough():

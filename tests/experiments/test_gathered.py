@@ -83,11 +83,11 @@ def test_failures_say_why_and_missing_numbers_are_failures():
 
 def test_floors_are_lent_and_come_first():
     lines = gather(small(), RecordIndex([])).lines
-    assert [(line.label, line.floor) for line in lines] == [
-        ("Features alone: L1 logistic", True),
-        ("Features alone: true class means", True),
-        ("mlp", True),
-        ("net", False),
+    assert [(line.label, line.kind) for line in lines] == [
+        ("Features alone: L1 logistic", "floor"),
+        ("Features alone: true class means", "floor"),
+        ("mlp", "floor"),
+        ("net", "network"),
     ]
     figure = gather(packaged_experiment("figure2"), RecordIndex([]))
     assert {"MLP", "Features alone: L1 logistic", "ED-HNN"} <= {line.label for line in figure.lines}
@@ -120,4 +120,4 @@ def test_statistics_have_one_split_and_no_floors():
     table = packaged_experiment("table7")
     grid = gather(table, RecordIndex(made_records(table, lambda cell, split: 0.5, splits=1)))
     assert all(cell.asked == 1 and cell.state == "measured" for cell in grid.cells.values())
-    assert not any(line.floor for line in grid.lines)
+    assert not any(line.kind == "floor" for line in grid.lines)

@@ -7,7 +7,7 @@ import torch
 from edhnn import load_dataset
 from edhnn.data.doctor.facts import facts
 from edhnn.data.splits import Split
-from edhnn.experiments.floors import FLOORS, applies, class_means, l1_logistic
+from edhnn.experiments.bounds import BOUNDS, class_means, l1_logistic
 from edhnn.experiments.job import jobs_of
 from edhnn.experiments.kinds.diffusion import DiffusionLayer
 from edhnn.experiments.kinds.registry import KINDS
@@ -33,8 +33,19 @@ def test_the_oracle_is_the_bayes_accuracy_of_two_balanced_classes():
     everything = torch.arange(5000)
     found = class_means(dataset, Split(everything, everything, everything))["value"]
     assert found == pytest.approx(76.02, abs=3 * 100 * np.sqrt(0.76 * 0.24 / 5000))  # Phi(1 / sqrt 2)
-    assert not applies("class-means", "digits")
-    assert set(FLOORS) == {"l1-logistic", "class-means"}
+
+
+def test_bounds_exist_where_it_is_known_how_data_were_made():
+    where = {
+        name: [data for data in ("cora", "digits", "senate", "csbm-4") if one.applies(data)]
+        for name, one in BOUNDS.items()
+    }
+    assert where == {
+        "l1-logistic": ["cora", "digits", "senate", "csbm-4"],
+        "class-means": ["senate", "csbm-4"],
+        "belief-propagation": ["csbm-4"],
+        "belief-propagation-labels": ["csbm-4"],
+    }
 
 
 def test_the_l1_floor_finds_the_two_columns_that_matter():

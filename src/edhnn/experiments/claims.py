@@ -114,7 +114,7 @@ def _width(grid: Grid) -> Claim:
 
 
 def _floor(grid: Grid) -> Claim:
-    networks = [line.label for line in grid.lines if not line.floor]
+    networks = [line.label for line in grid.lines if line.kind == "network"]
     family = {
         (column, row): _row_gains(grid, column, row, _FLOOR)
         for column in grid.columns

@@ -81,8 +81,7 @@ def analyse(grid: Grid) -> Findings:
         for place, cell in grid.cells.items()
         if cell.state == "measured"
     }
-    labels = [line.label for line in grid.lines]
-    reference = _REFERENCE if _REFERENCE in labels else labels[-1]
+    reference = _REFERENCE if _REFERENCE in grid.rivals else grid.rivals[-1]
     compared = grid.experiment.kind in TEST_TO_TRAIN
     ranks, over = _ranks(grid, summaries) if compared else ({}, [])
     return Findings(
@@ -128,19 +127,18 @@ def contrast_family(family: Mapping[Name, Mapping[int, float]], test_to_train: f
 
 def _against(grid: Grid, reference: str) -> dict[tuple[str, str], Contrast]:
     family = {}
-    for line in grid.lines:
+    for row in grid.rivals:
         for column in grid.columns:
-            own, other = grid.measured(reference, column), grid.measured(line.label, column)
-            if line.label != reference and own is not None and other is not None:
-                found = gains(own.values, other.values, higher_is_better=grid.higher_is_better)
-                family[line.label, column] = found
+            own, other = grid.measured(reference, column), grid.measured(row, column)
+            if row != reference and own is not None and other is not None:
+                family[row, column] = gains(own.values, other.values, higher_is_better=grid.higher_is_better)
     return contrast_family(family, TEST_TO_TRAIN[grid.experiment.kind])
 
 
 def _best(grid: Grid, summaries: Mapping[tuple[str, str], Summary]) -> dict[str, list[str]]:
     found = {}
     for column in grid.columns:
-        means = {row: summary.mean for (row, label), summary in summaries.items() if label == column}
+        means = {row: summaries[row, column].mean for row in grid.rivals if (row, column) in summaries}
         if means:
             best = max(means.values()) if grid.higher_is_better else min(means.values())
             found[column] = [row for row, mean in means.items() if mean == best]
@@ -149,7 +147,7 @@ def _best(grid: Grid, summaries: Mapping[tuple[str, str], Summary]) -> dict[str,
 
 def _ranks(grid: Grid, summaries: Mapping[tuple[str, str], Summary]) -> tuple[dict[str, float], list[str]]:
     """Ranks over the columns that at least half of the rows have, of the rows that have all of these."""
-    rows = [line.label for line in grid.lines]
+    rows = grid.rivals
     over = [column for column in grid.columns if 2 * sum((row, column) in summaries for row in rows) >= len(rows)]
     ranked = [row for row in rows if over and all((row, column) in summaries for column in over)]
     if len(ranked) < 2:

@@ -14,7 +14,7 @@ from typing import Literal, final
 import msgspec
 import numpy as np
 
-from edhnn.experiments.floors import FLOORS
+from edhnn.experiments.bounds import CEILINGS, FLOORS
 from edhnn.experiments.job import Cell, digest, find_cell
 from edhnn.experiments.kinds.registry import KINDS
 from edhnn.experiments.spec import Experiment, Row
@@ -28,6 +28,8 @@ _LENT = (
 STANDING_STILL = "No step at all"
 
 State = Literal["measured", "failed", "not run"]
+LineKind = Literal["floor", "network", "ceiling"]
+_ORDER: tuple[LineKind, ...] = ("floor", "network", "ceiling")
 
 
 @final
@@ -80,11 +82,11 @@ class Line:
 
     Attributes:
         label: What the page calls it.
-        floor: Whether it knows nothing of the hypergraph.
+        kind: A floor knows nothing of the hypergraph; a ceiling knows how the data were made.
     """
 
     label: str
-    floor: bool
+    kind: LineKind
 
 
 @final
@@ -94,7 +96,7 @@ class Grid:
 
     Attributes:
         experiment: The experiment.
-        lines: Its rows and the floors lent to it, floors first.
+        lines: Its rows and the floors lent to it; floors first, ceilings last.
         cells: By the labels of row and column; a cell that does not exist is absent.
     """
 
@@ -119,9 +121,14 @@ class Grid:
 
     @property
     def begun(self) -> bool:
-        """Whether a row that is no floor has a number or a failure."""
-        floors = {line.label for line in self.lines if line.floor}
-        return any(cell.state != "not run" for (row, _), cell in self.cells.items() if row not in floors)
+        """Whether a network has a number or a failure."""
+        networks = {line.label for line in self.lines if line.kind == "network"}
+        return any(cell.state != "not run" for (row, _), cell in self.cells.items() if row in networks)
+
+    @property
+    def rivals(self) -> list[str]:
+        """The rows that can be better or worse than one another: all but ceilings."""
+        return [line.label for line in self.lines if line.kind != "ceiling"]
 
 
 @final
@@ -175,15 +182,21 @@ def gather(experiment: Experiment, index: RecordIndex) -> Grid:
                     asked = min(experiment.splits, KINDS[experiment.kind].most_splits(cell.settings))
                     cells[row.label, column.label] = index.find(cell, asked)
     lines = [
-        Line(label=row.label, floor=row.model in FLOORS or (row.model == "mlp" and experiment.kind == "accuracy"))
+        Line(label=row.label, kind=_line_kind(row.model, experiment.kind))
         for row in (*lent, *experiment.row)
         if any((row.label, column.label) in cells for column in experiment.column)
     ]
     if experiment.kind == "diffusion":
         cells |= _standing_still(experiment, cells)
-        lines.append(Line(label=STANDING_STILL, floor=True))
-    lines.sort(key=lambda line: not line.floor)
+        lines.append(Line(label=STANDING_STILL, kind="floor"))
+    lines.sort(key=lambda line: _ORDER.index(line.kind))
     return Grid(experiment=experiment, lines=lines, cells=cells)
+
+
+def _line_kind(model: str, kind: str) -> LineKind:
+    if model in CEILINGS:
+        return "ceiling"
+    return "floor" if model in FLOORS or (model == "mlp" and kind == "accuracy") else "network"
 
 
 def _lent_rows(experiment: Experiment) -> list[Row]:

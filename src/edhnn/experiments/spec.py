@@ -24,7 +24,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
     Attributes:
         label: What the page calls it.
-        model: A name of the registry, or a floor's (`edhnn.experiments.floors`).
+        model: A name of the registry, or a floor's or ceiling's (`edhnn.experiments.bounds`).
         preset: Where its sizes come from.
         options: Options of the model that win over the preset's.
         train: Fields of the training configuration, likewise.

@@ -1,4 +1,4 @@
-"""Test accuracy of a model on a split, trained by the paper's protocol; or of a floor. Paper: Section 5.1."""
+"""Test accuracy of a model on a split, trained by the paper's protocol; or of a bound. Paper: Section 5.1."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, final
 from edhnn.data.catalog import catalog, load_dataset
 from edhnn.data.dataset import NodeDataset
 from edhnn.data.splits import Split
-from edhnn.experiments.floors import FLOORS, applies
+from edhnn.experiments.bounds import BOUNDS
 from edhnn.experiments.kinds.model_settings import model_settings
 from edhnn.experiments.spec import Column, Row
 from edhnn.training.config import TrainConfig
@@ -32,14 +32,14 @@ class Accuracy:
     def resolve(
         self, row: Row, column: Column, options: dict[str, Any], train: dict[str, Any]
     ) -> tuple[JsonObject, str] | None:
-        """The settings; a floor has none, and the oracle exists only where features were drawn from the labels."""
+        """The settings; floors and ceilings have none, and some exist only where it is known how data were made."""
         entry = catalog()[column.dataset]
         data = {"splits_sha256": entry.splits_sha256, "features_sha256": entry.features_sha256}
         settings: JsonObject = {"dataset": column.dataset, "data": data, "seed": 0}
-        if row.model in FLOORS:
-            if not applies(row.model, column.dataset):
-                return None
-            return {**settings, "model": row.model, "options": {}, "train": {}}, FLOORS[row.model].source
+        if row.model in BOUNDS:
+            bound = BOUNDS[row.model]
+            own = {**settings, "model": row.model, "options": {}, "train": {}}
+            return (own, bound.source) if bound.applies(column.dataset) else None
         model, training, source = model_settings(row, column, options, train)
         return {**settings, "model": model.pop("name"), "options": model, "train": training}, source
 
@@ -51,8 +51,8 @@ class Accuracy:
     def perform(self, settings: JsonObject, split: int, work: Path, should_stop: Callable[[], bool]) -> JsonObject:
         """Train, select by validation, and evaluate the test nodes once."""
         dataset, parts = split_data(settings["dataset"], split)
-        if settings["model"] in FLOORS:
-            return FLOORS[settings["model"]].measure(dataset, parts)
+        if settings["model"] in BOUNDS:
+            return BOUNDS[settings["model"]].measure(dataset, parts)
         config = TrainConfig(**declared(TrainConfig, settings["train"]))
         plan = Plan(
             model=settings["model"], options=settings["options"], train=config, num_splits=1, seed=settings["seed"]

@@ -74,7 +74,7 @@ def _panel(view: View, title: str) -> Panel:
     places = {column.label: float(column.x or 0.0) for column in sorted(columns, key=lambda one: one.x or 0.0)}
     curves, colours, dashes = [], iter(COLOURS * 4), iter(_DASHES * 9)
     for line in view.grid.lines:
-        colour, dash = (GREY, next(dashes)) if line.floor else (next(colours), "solid")
+        colour, dash = (GREY, next(dashes)) if line.kind == "floor" else (next(colours), "solid")
         there = [(label, x) for label, x in places.items() if (line.label, label) in view.findings.summaries]
         if not there:
             continue

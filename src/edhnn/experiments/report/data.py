@@ -30,7 +30,7 @@ def _table(view: View) -> JsonObject:
         "rows": [
             {
                 "row": line.label,
-                "floor": line.floor,
+                "kind": line.kind,
                 "mean_rank": findings.ranks.get(line.label),
                 "win_tie_loss": list(findings.tally(line.label)) if findings.contrasts else None,
                 "cells": {

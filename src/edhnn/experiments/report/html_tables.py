@@ -5,29 +5,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from edhnn.experiments.gathered import Measured
+from edhnn.experiments.gathered import LineKind, Measured
 from edhnn.experiments.report.numbers import shown, shown_p
 from edhnn.experiments.report.view import CellText, View, cell_text
 
-_GROUPS = {
-    (True, True): "Floors: nothing of the hypergraph",
-    (False, True): "Networks",
-    (True, False): "Floor: nothing learned",
-    (False, False): "Learned",
+_GROUPS: dict[LineKind, str] = {
+    "floor": "Floors: nothing of the hypergraph",
+    "network": "Networks",
+    "ceiling": "Ceiling: it is known how the data were made",
 }
+_GROUPS_OF_STEPS: dict[LineKind, str] = {"floor": "Floor: nothing learned", "network": "Learned"}
 _MEANING = {"▼": "worse than {}", "▲": "better than {}", "≈": "not distinguishable from {}"}
 
 
 def main_table(view: View) -> str:
-    """Ours over the paper's, floors shaded above the rest, then ranks and the tally of the reference row."""
+    """Ours over the paper's, floors shaded above the rest and ceilings below, ranks, the tally of the reference row."""
     findings = view.findings
     headings = ["", *view.grid.columns]
     headings += ["mean rank"] if findings.ranks else []
     headings += ["win-tie-loss"] if findings.contrasts else []
-    rows, floors = [], [line.floor for line in view.grid.lines]
+    rows, kinds = [], [line.kind for line in view.grid.lines]
+    groups = _GROUPS if view.kind == "accuracy" else _GROUPS_OF_STEPS
     for place, line in enumerate(view.grid.lines):
-        if any(floors) and not all(floors) and (place == 0 or floors[place] != floors[place - 1]):
-            what = _GROUPS[line.floor, view.kind == "accuracy"]
+        if len(set(kinds)) > 1 and (place == 0 or kinds[place] != kinds[place - 1]):
+            what = groups[line.kind]
             rows.append(f'<tr class="group"><th scope="rowgroup" colspan="{len(headings)}">{what}</th></tr>')
         cells = [_cell(cell_text(view, line.label, column), findings.reference) for column in view.grid.columns]
         if findings.ranks:
@@ -35,11 +36,11 @@ def main_table(view: View) -> str:
             cells.append("<td>–</td>" if rank is None else f'<td data-sort="{rank:.6g}">{rank:.1f}</td>')
         if findings.contrasts:
             tally = findings.tally(line.label)
-            own = line.label == findings.reference
+            none = line.label == findings.reference or line.kind == "ceiling"
             cells.append(
-                "<td></td>" if own else f'<td data-sort="{tally[0] - tally[2]}">{"-".join(map(str, tally))}</td>'
+                "<td></td>" if none else f'<td data-sort="{tally[0] - tally[2]}">{"-".join(map(str, tally))}</td>'
             )
-        kind = ' class="floor"' if line.floor else ""
+        kind = f' class="{line.kind}"' if line.kind != "network" else ""
         rows.append(f'<tr{kind}><th scope="row">{escape(line.label)}</th>{"".join(cells)}</tr>')
     return _box(view.heading, headings, rows)
 

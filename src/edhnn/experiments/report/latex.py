@@ -20,17 +20,17 @@ def latex_report(content: Content) -> str:
 
 
 def latex_table(view: View) -> str:
-    """One table; floors above the rule, the best of a column in bold."""
+    """One table; rules between floors, networks and ceilings, the best of a column in bold."""
     parts = _parts(view)
     columns = view.grid.columns
     top = " & ".join(["", *(rf"\multicolumn{{{len(parts)}}}{{c}}{{{escape(column)}}}" for column in columns)])
     under = " & ".join(["", *(part for _ in columns for part in parts)])
     body: list[str] = []
-    floor = True
+    kind = view.grid.lines[0].kind
     for line in view.grid.lines:
-        if floor and not line.floor and body:
+        if line.kind != kind:
             body.append(r"\midrule")
-        floor = line.floor
+        kind = line.kind
         cells = [part for column in columns for part in _cell(cell_text(view, line.label, column), parts)]
         body.append(" & ".join([escape(line.label), *cells]) + r" \\")
     notes = " ".join(escape(note) for note in notes_of(view))

@@ -30,7 +30,7 @@ def markdown_report(content: Content) -> str:
 
 
 def markdown_table(view: View) -> str:
-    """One table; floors first, their names in italics, the best of a column in bold."""
+    """One table; floors first and ceilings last, their names in italics, the best of a column in bold."""
     ranked = bool(view.findings.ranks)
     headings = [
         "",
@@ -44,8 +44,9 @@ def markdown_table(view: View) -> str:
         if ranked:
             cells.append(f"{view.findings.ranks[line.label]:.1f}" if line.label in view.findings.ranks else "–")
         if _tested(view):
-            cells.append("-".join(map(str, view.findings.tally(line.label))))
-        lines.append(_line([f"*{line.label}*" if line.floor else line.label, *cells]))
+            tested = any(row == line.label for row, _ in view.findings.contrasts)
+            cells.append("-".join(map(str, view.findings.tally(line.label))) if tested else "–")
+        lines.append(_line([f"*{line.label}*" if line.kind != "network" else line.label, *cells]))
     return "\n".join(lines)
 
 

@@ -19,7 +19,7 @@ METHOD = (
     "Floors know nothing of the hypergraph: logistic regression with an L1 penalty (its strength by validation), "
     "the true class means where features were drawn from the labels, and a perceptron (MLP). For learned "
     "diffusion the floor is the error of saying that nothing changes. A network below a floor has gained nothing by "
-    "the hypergraph.",
+    "the hypergraph. A ceiling knows how the data were made; it is neither ranked nor compared.",
     "± is the sample standard deviation over splits. Intervals are 95 % percentile bootstrap intervals of the "
     "mean from 10,000 resamples of the splits; with few splits they are too narrow.",
     "Tests are corrected resampled t-tests (Nadeau and Bengio, 2003) on the differences over shared splits: the "

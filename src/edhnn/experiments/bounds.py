@@ -1,9 +1,15 @@
-r"""Floors: what the features alone give, without the hypergraph. A network below them has learned nothing from it.
+r"""Bounds on what a network can show.
+
+Floors are what the features alone give, without the hypergraph:
 
 - ``l1-logistic``: scikit-learn's logistic regression with an L1 penalty on standardised features (bags of words as they
   are), its strength chosen on the validation nodes.
 - ``class-means``: the feature-only oracle where features were drawn as $x_v = \mathrm{onehot}(y_v) + s\,\epsilon$: the
   class whose true mean is nearest. No classifier of the features alone does better but for classes of unequal size.
+
+A network below them has learned nothing from the hypergraph. A ceiling exists where it is known how the data were made:
+
+- ``belief-propagation``, ``belief-propagation-labels``: of the contextual SBM (`edhnn.experiments.ceiling`).
 """
 
 from __future__ import annotations
@@ -21,6 +27,7 @@ from sklearn.preprocessing import StandardScaler
 from edhnn.data.catalog import catalog
 from edhnn.data.dataset import NodeDataset
 from edhnn.data.splits import Split
+from edhnn.experiments.ceiling import belief_propagation, belief_propagation_with_labels
 from edhnn.typing import JsonObject
 
 STRENGTHS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
@@ -28,16 +35,12 @@ STRENGTHS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 
 @final
 @dataclass(frozen=True, slots=True)
-class Floor:
-    """A floor: how it is measured and what it is, for the page."""
+class Bound:
+    """A floor or a ceiling: how it is measured, what it is, for the page, and where it exists."""
 
     measure: Callable[[NodeDataset, Split], JsonObject]
     source: str
-
-
-def applies(name: str, dataset: str) -> bool:
-    """Whether a floor exists on a dataset of the catalogue."""
-    return name != "class-means" or catalog()[dataset].features == "gaussian"
+    applies: Callable[[str], bool] = lambda _: True
 
 
 def l1_logistic(dataset: NodeDataset, split: Split) -> JsonObject:
@@ -85,7 +88,26 @@ def _features(dataset: NodeDataset) -> Any:
     return scipy.sparse.csr_matrix(parts, shape=tuple(x.shape))
 
 
-FLOORS: Mapping[str, Floor] = {
-    "l1-logistic": Floor(l1_logistic, "scikit-learn, features alone; C by validation"),
-    "class-means": Floor(class_means, "features alone; the true class means are known"),
+def _is_contextual_sbm(dataset: str) -> bool:
+    return dataset.startswith("csbm-")
+
+
+FLOORS: Mapping[str, Bound] = {
+    "l1-logistic": Bound(l1_logistic, "scikit-learn, features alone; C by validation"),
+    "class-means": Bound(
+        class_means,
+        "features alone; the true class means are known",
+        lambda dataset: catalog()[dataset].features == "gaussian",
+    ),
 }
+CEILINGS: Mapping[str, Bound] = {
+    "belief-propagation": Bound(
+        belief_propagation, "features and hypergraph; the generator is known", _is_contextual_sbm
+    ),
+    "belief-propagation-labels": Bound(
+        belief_propagation_with_labels,
+        "features, hypergraph and training labels; the generator is known",
+        _is_contextual_sbm,
+    ),
+}
+BOUNDS = {**FLOORS, **CEILINGS}
