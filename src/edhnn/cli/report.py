@@ -14,7 +14,6 @@ from edhnn.experiments.records import Records
 from edhnn.experiments.report.choose import make_content
 from edhnn.experiments.report.data import report_data
 from edhnn.experiments.report.plots import plotly_available
-from edhnn.experiments.report.write import write_report
 
 
 def report_command(
@@ -28,6 +27,8 @@ def report_command(
     as_json: Json = False,
 ) -> None:
     """Write a page with the tables and figures beside the paper's, from the records of `edhnn run` alone."""
+    from edhnn.experiments.report.write import write_report  # loads matplotlib
+
     content = make_content(Records(results), names or [])
     written = write_report(content, out)
     if as_json:

@@ -21,8 +21,6 @@ from typing import Any, final
 import numpy as np
 import scipy.sparse
 import torch
-from sklearn.linear_model import LogisticRegression
-from sklearn.preprocessing import StandardScaler
 
 from edhnn.data.catalog import catalog
 from edhnn.data.dataset import NodeDataset
@@ -45,6 +43,10 @@ class Bound:
 
 def l1_logistic(dataset: NodeDataset, split: Split) -> JsonObject:
     """Logistic regression with an L1 penalty; C by validation accuracy, the smallest of the best."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.multiclass import OneVsRestClassifier
+    from sklearn.preprocessing import StandardScaler
+
     assert dataset.y is not None
     x, y = _features(dataset), dataset.y.numpy()
     train, valid, test = (part.numpy() for part in (split.train, split.valid, split.test))
@@ -55,19 +57,14 @@ def l1_logistic(dataset: NodeDataset, split: Split) -> JsonObject:
         model = LogisticRegression(
             C=strength, l1_ratio=1.0, solver="saga" if len(train) > 2 * 10**4 else "liblinear", random_state=0
         )
-        model = _one_vs_rest(model) if len(np.unique(y[train])) > 2 and model.solver == "liblinear" else model
+        if len(np.unique(y[train])) > 2 and model.solver == "liblinear":
+            model = OneVsRestClassifier(model)
         model.fit(x[train], y[train])
         score = float(model.score(x[valid], y[valid]))
         if best is None or score > best[0]:
             best = score, strength, model
     assert best is not None
     return {"value": 100 * float(best[2].score(x[test], y[test])), "valid": 100 * best[0], "strength": best[1]}
-
-
-def _one_vs_rest(model: LogisticRegression) -> Any:
-    from sklearn.multiclass import OneVsRestClassifier
-
-    return OneVsRestClassifier(model)
 
 
 def class_means(dataset: NodeDataset, split: Split) -> JsonObject:
