@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -17,12 +18,13 @@ COMMAND = Path(sys.executable).with_name("edhnn")
 def edhnn(*arguments, folder=None, data=None):
     """Run the command as a user would, with a cache of its own and no datasets unless given."""
     environment = {key: value for key, value in os.environ.items() if key != "EDHNN_DATA"}
-    environment |= {"XDG_CACHE_HOME": str(folder or "."), "COLUMNS": "120"}
     if data is not None:
         environment["EDHNN_DATA"] = str(data)
-    return subprocess.run(
-        [COMMAND, *map(str, arguments)], cwd=folder, env=environment, capture_output=True, text=True, timeout=300
-    )
+    with tempfile.TemporaryDirectory() as cache:
+        environment |= {"XDG_CACHE_HOME": cache if folder is None else str(folder), "COLUMNS": "120"}
+        return subprocess.run(
+            [COMMAND, *map(str, arguments)], cwd=folder, env=environment, capture_output=True, text=True, timeout=300
+        )
 
 
 def succeed(*arguments, **options):

@@ -38,8 +38,7 @@ def _accuracy(dataset: NodeDataset, split: Split, *, labels: bool) -> JsonObject
     assert dataset.x is not None
     assert dataset.y is not None
     y, hypergraph = dataset.y.numpy(), dataset.hypergraph
-    order = np.argsort(hypergraph.edge_index.numpy(), kind="stable")
-    members = hypergraph.node_index.numpy()[order].reshape(hypergraph.num_edges, -1)
+    members = hypergraph.node_index.numpy().reshape(hypergraph.num_edges, -1)  # incidences are in their order
     ones = int(y[members[0]].sum())
     evidence = (dataset.x[:, 1] - dataset.x[:, 0]).double().numpy()
     train, valid, test = (part.numpy() for part in (split.train, split.valid, split.test))
@@ -62,16 +61,16 @@ def beliefs(members: IntArray, evidence: FloatArray, minority: int) -> Iterator[
         minority: The smaller number of one class in a hyperedge, at least 1.
     """
     size, nodes = members.shape[1], len(evidence)
-    message = np.zeros(members.shape)
+    message, odds = np.zeros(members.shape), evidence
     for _ in range(_ITERATIONS):
-        odds = evidence + np.bincount(members.ravel(), message.ravel(), minlength=nodes)
         likely = 1 / (1 + np.exp(-np.clip(odds[members] - message, -_SURE, _SURE)))
         count = others(likely)
         one = count[..., minority - 1] + count[..., size - minority - 1]
         none = count[..., minority] + count[..., size - minority]
         new = np.clip(np.log(one + _TINY) - np.log(none + _TINY), -_SURE, _SURE)
         message = _DAMPING * message + (1 - _DAMPING) * new
-        yield evidence + np.bincount(members.ravel(), message.ravel(), minlength=nodes)
+        odds = evidence + np.bincount(members.ravel(), message.ravel(), minlength=nodes)
+        yield odds
 
 
 def others(likely: FloatArray) -> FloatArray:
