@@ -8,12 +8,16 @@ class's ``exit_code``: 2 when the request itself was wrong, 1 when the work coul
     ├── DataError                a file or value breaks a rule; names file and place     exit 1
     │   └── LimitError           larger than the limits allow
     ├── MissingDependencyError   an optional library is not installed
+    ├── MachineError             memory or room on the disk ran out
     └── DownloadError            the network or a checksum said no
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import errno
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -67,6 +71,38 @@ class MissingDependencyError(EdhnnError, ImportError):
 
 class DownloadError(EdhnnError):
     """A download failed, or what arrived is not what was pinned."""
+
+
+class MachineError(EdhnnError):
+    """The machine could not: no memory, no room on the disk, a path it refuses."""
+
+
+@contextmanager
+def machine_errors() -> Iterator[None]:
+    """Within the block, what the machine refuses becomes a `MachineError`."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except (OSError, MemoryError, RuntimeError) as error:
+        words = _in_words(error)
+        if words is None:
+            raise
+        raise MachineError(words) from error
+
+
+def _in_words(error: OSError | MemoryError | RuntimeError) -> str | None:
+    """What the machine refused; ``None`` for an error that is not the machine's."""
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+        place = f" of '{error.filename}'" if error.filename else ""
+        return f"There must be room on the disk{place}. It is full; nothing was left half-written."
+    if isinstance(error, OSError):
+        return f"The machine said no: {error}."
+    asked = re.search(r"allocate memory: you tried to allocate (\d+) bytes", str(error))  # torch's own words
+    if asked is None and not isinstance(error, MemoryError):
+        return None
+    much = f" {int(asked[1]) / 1e9:.1f} GB were asked for at once." if asked else ""
+    return f"There must be enough memory.{much} Use a smaller width (--set hidden=64) or fewer --jobs."
 
 
 def unknown_name(kind: str, given: str, choices: Iterable[str]) -> UsageError:

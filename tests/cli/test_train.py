@@ -157,7 +157,8 @@ def test_a_full_disk_is_said(animals, here, monkeypatch):  # noqa: F811
     monkeypatch.setattr(split_run, "write_json", full)
     code, _, errors = here("train", "part.csv", "--label", "kind", "--out", "full-disk", *SMALL, folder=animals)
     assert code == 1
-    assert "full; what was saved before is intact" in errors
+    assert "It is full" in errors
+    assert "What was saved before is intact" in errors
     assert "--resume" in errors
 
 

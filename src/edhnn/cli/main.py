@@ -20,7 +20,7 @@ from edhnn.cli.report import report_command
 from edhnn.cli.run import run_command
 from edhnn.cli.train import train_command
 from edhnn.cli.tune import tune_command
-from edhnn.errors import EdhnnError
+from edhnn.errors import EdhnnError, machine_errors
 
 app = typer.Typer(
     help="Hypergraph diffusion, classical and neural.",
@@ -61,7 +61,8 @@ def _root(
 def main() -> None:
     """Run the command. Exit 2 for a request that cannot be meant, 1 for work that failed, 130 for Ctrl-C."""
     try:
-        app()
+        with machine_errors():
+            app()
     except EdhnnError as error:
         say(f"Error: {error}", style="red")
         sys.exit(error.exit_code)
@@ -70,9 +71,6 @@ def main() -> None:
         sys.exit(130)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
-    except (OSError, MemoryError) as error:
-        say(f"Error: the machine said no: {str(error) or type(error).__name__}.", style="red")
         sys.exit(1)
 
 

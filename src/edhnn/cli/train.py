@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import shlex
 import sys
 from pathlib import Path
@@ -13,7 +12,7 @@ import typer
 from edhnn.cli.options import Json, ReadOptions, with_read_options
 from edhnn.cli.output import console, facts_table, print_json, say
 from edhnn.data.files import size_in_words
-from edhnn.errors import EdhnnError
+from edhnn.errors import MachineError, machine_errors
 from edhnn.training.presets import PresetName
 from edhnn.training.request import Request, request_from_file, request_from_settings
 from edhnn.training.run import train
@@ -69,17 +68,13 @@ def train_command(
     if not as_json:
         say(f"{plan.model} on {dataset.name}, {plan.num_splits} splits, {plan.train.epochs} epochs; {plan.origin}")
     try:
-        summary = train(dataset, plan, out=folder, resume=resume, jobs=jobs, tensorboard=tensorboard)
+        with machine_errors():
+            summary = train(dataset, plan, out=folder, resume=resume, jobs=jobs, tensorboard=tensorboard)
     except StoppedError as stopped:
         say(f"{stopped} Go on with: {_resume_command(folder)}")
         raise typer.Exit(StoppedError.exit_code) from stopped
-    except OSError as error:
-        if error.errno != errno.ENOSPC:
-            raise
-        raise EdhnnError(
-            f"There must be room for the run. The disk of '{folder}' is full; what was saved before is intact. Make "
-            f"room and go on with: {_resume_command(folder)}"
-        ) from error
+    except MachineError as error:
+        raise MachineError(f"{error} What was saved before is intact; go on with: {_resume_command(folder)}") from error
     if as_json:
         print_json(summary.to_json())
     else:

@@ -1,0 +1,88 @@
+"""What the parent says of its workers: the real failure, a wish to stop, a death from outside."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from edhnn.errors import MachineError
+from edhnn.training.processes import WorkerError, run_processes
+from edhnn.training.split_run import StoppedError
+
+WORKER = """
+import os, sys, time
+from pathlib import Path
+from edhnn.errors import EdhnnError
+from edhnn.training.processes import worker_main
+from edhnn.training.split_run import StoppedError
+
+FOLDER, FATE = Path(sys.argv[1]), sys.argv[2]
+
+def work(should_stop):
+    try:
+        (FOLDER / "first").touch(exist_ok=False)
+    except FileExistsError:
+        (FOLDER / "second").touch()
+        while not should_stop():
+            time.sleep(0.01)
+        raise StoppedError("Stopped at split 1; all of it is saved.")
+    while FATE != "alone" and not (FOLDER / "second").exists():
+        time.sleep(0.01)
+    if FATE == "diverges":
+        raise EdhnnError("The loss of split 0 must be finite.")
+    if FATE == "full":
+        raise OSError(28, "No space left on device", "metrics.jsonl")
+    if FATE == "killed":
+        os.kill(os.getpid(), 9)
+    raise StoppedError("Stopped at split 0; all of it is saved.")
+
+worker_main(work)
+"""
+
+
+@pytest.fixture
+def module(tmp_path, monkeypatch) -> str:
+    (tmp_path / "a_worker.py").write_text(WORKER)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
+    return "a_worker"
+
+
+def begin(module: str, folder: Path, fate: str, count: int = 2) -> None:
+    run_processes(
+        module, [str(folder), fate], count=count, threads=1, should_stop=lambda: False, look=lambda: None
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("fate", "kind", "said"),
+    [
+        ("diverges", WorkerError, r"^The loss of split 0 must be finite\.$"),
+        ("full", MachineError, r"^There must be room on the disk of 'metrics.jsonl'\."),
+        ("killed", MachineError, "killed, most likely because memory ran out"),
+    ],
+)
+def test_the_failure_is_told_and_not_the_stop_it_caused(module, tmp_path, fate, kind, said):
+    with pytest.raises(kind, match=said):
+        begin(module, tmp_path, fate)
+
+
+def test_workers_that_left_before_the_parent_looked_are_a_stop(module, tmp_path):
+    with pytest.raises(StoppedError, match="saved"):
+        begin(module, tmp_path, "alone", count=1)
+
+
+def test_a_worker_whose_parent_died_before_it_looked_leaves(module, tmp_path):
+    (tmp_path / "first").touch()  # so that it works until it is asked to stop
+    died = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True)
+    orphan = subprocess.Popen(
+        [sys.executable, "-m", module, str(tmp_path), "alone"],
+        env={**os.environ, "EDHNN_PARENT": died.stdout.decode().strip()},
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        assert orphan.wait(timeout=60) == StoppedError.exit_code
+    finally:
+        orphan.send_signal(signal.SIGKILL)
