@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from edhnn import load_dataset
+from edhnn.data.diffusion_pairs import read_pairs
 from edhnn.data.doctor.facts import facts
 from edhnn.data.splits import Split
 from edhnn.experiments.bounds import BOUNDS, class_means, l1_logistic
@@ -13,6 +14,7 @@ from edhnn.experiments.kinds.diffusion import DiffusionLayer
 from edhnn.experiments.kinds.registry import KINDS
 from edhnn.experiments.spec import parse_experiment
 from edhnn.hypergraph import Hypergraph
+from edhnn.seeding import derive_seed
 from edhnn.training.plan import choose_splits
 
 HEAD = 'title = "t"\npaper = "none"\nkind = "{kind}"\nsplits = 1\n'
@@ -75,6 +77,15 @@ def test_a_diffusion_layer_answers_each_state_of_a_batch_alone(model):
     assert together.shape == h.shape
     torch.testing.assert_close(together[1:2], layer(h[1:2], hypergraph))
     assert not torch.equal(together[0], together[1])
+
+
+def test_standing_still_is_judged_by_the_test_pairs_too(tmp_path):
+    more = "options = { width = 2 }\ntrain = { epochs = 1, count = 20 }"
+    found = done(job("diffusion", "invariant", "admm-tv", more), tmp_path / "job")
+    x, y, _ = read_pairs(tmp_path / "pairs-admm-tv-20")
+    order = torch.randperm(20, generator=torch.Generator().manual_seed(derive_seed(0, "pairs"))).numpy()
+    assert found["mean_absolute_change"] == pytest.approx(float(abs(y - x)[order[18:]].mean()), rel=1e-6)
+    assert found["mean_absolute_change"] != pytest.approx(float(abs(y - x).mean()), rel=1e-4)
 
 
 @pytest.mark.slow

@@ -5,7 +5,7 @@ from concurrent.futures import ProcessPoolExecutor
 import pytest
 
 from edhnn import DataError, UsageError
-from edhnn.experiments.records import Records
+from edhnn.experiments.records import Records, seconds_of
 
 
 def append_many(folder, who):
@@ -53,3 +53,9 @@ def test_a_file_is_no_results_folder(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(UsageError, match="must be a folder"):
         Records(tmp_path / "file")
+
+
+def test_a_resumed_job_took_as_long_as_its_training():
+    assert seconds_of({"seconds": 21.0, "metrics": {"train_seconds": 373.0}}) == 373.0
+    assert seconds_of({"seconds": 380.0, "metrics": {"train_seconds": 373.0}}) == 380.0
+    assert seconds_of({"seconds": 3.0, "failed": "why"}) == 3.0

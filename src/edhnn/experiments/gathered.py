@@ -215,7 +215,7 @@ def _standing_still(
         values: dict[int, float] = {}
         for (_, label), known in cells.items():
             values |= known.by_split("mean_absolute_change") if label == column.label else {}
-        cell = Cell(experiment.name, STANDING_STILL, column.label, {}, "the mean absolute change of the pairs")
+        cell = Cell(experiment.name, STANDING_STILL, column.label, {}, "the mean absolute change of the test pairs")
         found[STANDING_STILL, column.label] = Measured(cell=cell, asked=experiment.splits, values=values, metrics={})
     return found
 

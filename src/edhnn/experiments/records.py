@@ -64,6 +64,12 @@ class Records:
                 os.fsync(stream.fileno())
 
 
+def seconds_of(record: JsonObject) -> float:
+    """Seconds a job took, those before its last resumption too where training counted them."""
+    trained = (record.get("metrics") or {}).get("train_seconds") or 0.0
+    return max(float(record["seconds"]), float(trained))
+
+
 def read_lines(path: Path) -> Iterator[JsonObject]:
     """The whole lines of a file of records."""
     for number, line in enumerate(path.read_bytes().split(b"\n")[:-1], start=1):

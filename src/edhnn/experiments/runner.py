@@ -15,7 +15,7 @@ from typing import final
 
 from edhnn.data.files import DelayedBar
 from edhnn.experiments.job import Job, digest
-from edhnn.experiments.records import Records
+from edhnn.experiments.records import Records, seconds_of
 from edhnn.experiments.worker import write_jobs
 from edhnn.training.jobs import cores
 from edhnn.training.processes import run_processes
@@ -135,7 +135,7 @@ def seconds_left(jobs: Sequence[Job], records: Sequence[JsonObject]) -> float:
     known: dict[str, list[float]] = {}
     for record in records:
         for key in _nearest_first(record["settings"]):
-            known.setdefault(key, []).append(record["seconds"])
+            known.setdefault(key, []).append(seconds_of(record))
     found = (next((known[key] for key in _nearest_first(job.cell.settings) if key in known), [0.0]) for job in jobs)
     return float(sum(map(mean, found)))
 

@@ -24,7 +24,7 @@ from edhnn.training.divergence import DivergedError
 from edhnn.training.environment import describe_environment
 from edhnn.training.locks import locked
 from edhnn.training.processes import worker_main
-from edhnn.training.split_run import StoppedError, peak_memory
+from edhnn.training.split_run import StoppedError, forget_peak_memory, peak_memory
 
 
 def write_jobs(jobs: Sequence[Job], path: Path) -> None:
@@ -77,6 +77,7 @@ def perform(job: Job, folder: Path, should_stop: Callable[[], bool]) -> dict[str
         EdhnnError: if the job cannot be done here and now, for want of data or room: it gets no record.
     """
     cell, begun = job.cell, time.perf_counter()
+    forget_peak_memory()
     found: dict[str, object]
     try:
         found = {"metrics": KINDS[cell.settings["kind"]].perform(cell.settings, job.split, folder, should_stop)}

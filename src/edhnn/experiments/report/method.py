@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from edhnn.experiments.records import seconds_of
 from edhnn.experiments.report.numbers import in_hours
 from edhnn.typing import JsonObject
 
@@ -34,7 +35,7 @@ METHOD = (
 def totals(records: Sequence[JsonObject]) -> str:
     """How many records, and how long they took."""
     failed = sum("failed" in record for record in records)
-    seconds = sum(float(record.get("seconds") or 0.0) for record in records)
+    seconds = sum(seconds_of(record) for record in records)
     said = f", of which {failed} could not be done" if failed else ""
     return f"{len(records):,} records{said}, {in_hours(seconds)} of computing."
 
