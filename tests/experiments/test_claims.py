@@ -60,6 +60,16 @@ def test_one_counterexample_is_named():
     assert any(text.startswith("The opposite: alpha 6: HGNN (−") for text in best.evidence)
 
 
+def test_cells_trained_otherwise_support_no_verdict():
+    def value(cell, split):
+        return 80 + noise(cell, split) + 10 * (cell.row == "ED-HNN")
+
+    best, _ = verdicts("table3", value, epochs=5)
+    assert best.verdict == "not enough records"
+    best, _ = verdicts("table3", value)
+    assert (best.verdict, best.rests_on) == ("holds", "Shared splits: 10.")
+
+
 def test_missing_records_are_named():
     best, floor = verdicts("table3", lambda cell, split: None if cell.row == "HGNN" else 80 + noise(cell, split))
     assert (best.verdict, floor.verdict) == ("not enough records", "not enough records")

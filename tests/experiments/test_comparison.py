@@ -90,9 +90,11 @@ def test_overlap_only_makes_it_more_careful_and_the_sign_does_not_matter(differe
     assert corrected_resampled_p(-differences, ratio) == pytest.approx(careful)
 
 
-def test_constant_differences():
+def test_differences_that_are_all_the_same_are_no_evidence():
     assert corrected_resampled_p(np.zeros(4), 0.5) == 1.0
-    assert corrected_resampled_p(np.full(4, 0.1), 0.5) == 0.0
+    assert corrected_resampled_p(np.full(2, 100 / 71), 0.5) == 1.0  # one test node of Senate, on both of two splits
+    assert corrected_resampled_p(np.array([71.83 - 70.42, 67.61 - 66.2]), 0.5) == 1.0  # the same, but for rounding
+    assert corrected_resampled_p(np.array([1.0, 1.01]), 0.5) < 0.01
 
 
 def halves_of_the_features(generator, nodes=200, width=5):

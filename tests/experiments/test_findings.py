@@ -67,6 +67,24 @@ def test_a_ceiling_is_neither_best_nor_ranked_nor_compared():
     assert not any(row == ceiling for row, _ in found.contrasts)
 
 
+def test_best_and_ranks_go_by_shared_splits():
+    def value(cell, split):
+        if cell.row == "ED-HNN":
+            return 90.0 - 2 * split  # first on the three splits that all have, below on its own mean
+        return None if split > 2 else 85.0
+
+    found = findings(value)
+    assert found.summaries["ED-HNN", "alpha 3"].mean == 81.0
+    assert found.best["alpha 3"] == ["ED-HNN"]
+    assert found.ranks["ED-HNN"] == 1
+
+
+def test_nothing_is_best_among_fewer_than_two_networks():
+    floors = ("MLP", "Features alone: L1 logistic")
+    found = findings(lambda cell, split: 80.0 if cell.row in floors or cell.row == "ED-HNN" else None)
+    assert found.best == {}
+
+
 def test_one_split_is_not_enough():
     found = findings(splits=1)
     assert {contrast.outcome for contrast in found.contrasts.values()} == {"not enough splits"}
@@ -74,7 +92,10 @@ def test_one_split_is_not_enough():
 
 
 def test_lower_is_better_for_errors():
-    found = findings(lambda cell, split: 0.1 + 0.001 * JITTER[split, 0] + (cell.row != "ED-HNN"), "figure5", splits=3)
+    def error(cell, split):
+        return 0.1 + 0.001 * JITTER[sum(map(ord, cell.row)) % 40, split] + (cell.row != "ED-HNN")
+
+    found = findings(error, "figure5", splits=3)
     assert found.best["TV, 8"] == ["ED-HNN"]
     assert found.tally("Invariant") == (8, 0, 0)
 

@@ -110,8 +110,34 @@ def test_statistics_are_compared_without_tests(tmp_path):
 def test_times_show_inference_and_no_difference_from_other_units(tmp_path):
     (view,) = content_of(tmp_path, "table8", value=lambda cell, split: 0.0321, splits=1, inference=0.01).views
     found = cell_text(view, "LEGCN", "Cora")
-    assert (found.ours, found.paper, found.difference) == ("32.1 / 10.0 ms", "0.56 ± 0.71", "")
+    assert (found.ours, found.paper, found.difference) == ("32.1 / 10.0 ms", "0.56 ± 0.71 / 0.42 ± 0.06", "")
     assert any("A6000" in note for note in notes_of(view))
+
+
+def test_unsteady_times_are_marked(tmp_path):
+    (view,) = content_of(
+        tmp_path, "table8", value=lambda cell, split: 0.02 if cell.row == "LEGCN" else 0.2, splits=1, inference=0.01,
+        spread=0.01,
+    ).views  # fmt: skip
+    assert cell_text(view, "LEGCN", "Cora").footnotes == [1]
+    assert cell_text(view, "ED-HNN", "Cora").footnotes == []
+    assert any("differ by more than 25%" in note for note in notes_of(view))
+
+
+def test_a_statistic_is_far_beyond_the_printed_digits(tmp_path):
+    def value(cell, split):
+        return {"mean hyperedge size": 3.0348, "mean degree": 1.7676}.get(cell.row, 1.0)
+
+    (view,) = content_of(tmp_path, "table1", value=value, splits=1).views
+    assert not cell_text(view, "mean hyperedge size", "Cora").far  # printed as 3.03
+    assert cell_text(view, "mean degree", "Cora").far  # printed as 1.767
+
+
+def test_one_split_is_not_far_from_anything(tmp_path):
+    (view,) = content_of(tmp_path, "table3", value=lambda cell, split: 10.0, splits=1).views
+    assert not cell_text(view, "HGNN", "alpha 4").far
+    assert "win-tie-loss" not in markdown_table(view)
+    assert not any("Holm" in note for note in notes_of(view))
 
 
 def test_where_the_best_row_is_another_the_notes_say_so(tmp_path):

@@ -80,6 +80,8 @@ def test_a_cell_takes_the_presets_the_rows_the_columns_and_the_changes_options_i
         ('kind = "accuracy"', 'kind = "speed"', "Invalid enum value"),
         ("splits = 2", "splits = ", "must be TOML"),
         ('dataset = "csbm-1"', "dataset = 3", "Expected `str`"),
+        ("splits = 2", "splits = 0", "at least 1 split"),
+        ('kind = "accuracy"', 'kind = "accuracy"\npublished = "tabel2"', "Did you mean 'table2'"),
     ],
 )
 def test_mistakes_are_named(old, new, message):
@@ -92,13 +94,57 @@ def test_mistakes_are_named(old, new, message):
     [
         ("hidden = 8", "hiden = 8", "hidden"),
         ("depth = 3", "hight = 3", "must have an option for 'hight'"),
-        ("epochs = 3", "epoch = 3", "epoch"),
+        ("epochs = 3", "epoch = 3", "Did you mean 'epochs'"),
+        ('dataset = "csbm-1"', 'dataset = "csbm1"', "Did you mean 'csbm-1'"),
+        (
+            'model = "class-means"',
+            'model = "class-means"\noptions = { hidden = 8 }',
+            "'floor' has no settings. Got: hidden",
+        ),
         ('model = "ed-hnn"', 'model = "edhnn"', "Did you mean 'ed-hnn'"),
     ],
 )
 def test_settings_that_do_not_exist_are_named_when_resolved(old, new, message):
-    with pytest.raises((UsageError, TypeError), match=message):
+    with pytest.raises(UsageError, match=message):
         list(cells_of(parse_experiment(GOOD.replace(old, new, 1), "x", None)))
+
+
+DIFFUSION = """
+title = "t"
+paper = "Figure 0"
+kind = "diffusion"
+train = { epochs = 3 }
+[[row]]
+label = "net"
+model = "ed-hnn"
+[[column]]
+label = "one"
+dataset = "admm-tv"
+options = { width = 8 }
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("width = 8", "width = 8, depth = 2", "option of a diffusion experiment"),
+        ("epochs = 3", 'epochs = "3"', "'epochs' of a diffusion experiment must be a positive int"),
+        ("epochs = 3", "batch = 0", "'batch' of a diffusion experiment must be a positive int"),
+        ('kind = "diffusion"', 'kind = "statistics"', "'net' has no settings. Got: epochs, width"),
+    ],
+)
+def test_settings_that_would_be_ignored_are_refused(old, new, message):
+    assert len(list(cells_of(parse_experiment(DIFFUSION, "x", None)))) == 1
+    with pytest.raises(UsageError, match=message):
+        list(cells_of(parse_experiment(DIFFUSION.replace(old, new, 1), "x", None)))
+
+
+def test_a_row_whose_preset_is_of_another_model_says_so_and_is_chosen_by_its_own():
+    (job,) = jobs_of([packaged_experiment("table2")], datasets=["cora"], models=["ed-hnn"], splits=1)[1:2]
+    assert (job.cell.row, job.cell.settings["model"]) == ("ED-HNN, released commands", "invariant")
+    assert "the official settings are of the model 'invariant'" in job.cell.changed
+    others = jobs_of([packaged_experiment("table2")], datasets=["cora"], models=["invariant"], splits=1)
+    assert [job.cell.row for job in others] == ["Invariant"]
 
 
 def test_names_groups_and_files(tmp_path):

@@ -88,6 +88,18 @@ def find_published(name: str, data_dir: Path | None = None) -> Path | None:
     return next((folder for folder in folders if (folder / HYPEREDGES).is_file()), None)
 
 
+def find_entry(name: str) -> CatalogEntry:
+    """What the catalogue says of a dataset.
+
+    Raises:
+        UsageError: if there is no such name; the message lists what there is.
+    """
+    entries = catalog()
+    if name not in entries:
+        raise unknown_name("dataset", name, entries)
+    return entries[name]
+
+
 def load_dataset(
     name: str, *, data_dir: Path | None = None, noise: float = 1.0, feature_seed: int = 0, limits: Limits | None = None
 ) -> NodeDataset:
@@ -112,10 +124,7 @@ def load_dataset(
         >>> load_dataset("csbm-4")
         NodeDataset('csbm-4', nodes=5000, hyperedges=1000, features=100, classes=2)
     """
-    entries = catalog()
-    if name not in entries:
-        raise unknown_name("dataset", name, entries)
-    entry = entries[name]
+    entry = find_entry(name)
     if entry.origin == "embedded":
         dataset = _embedded(name, noise, feature_seed)
         _compare(name, "hyperedges", content_digests(dataset)["hyperedges"], entry.hyperedges_sha256)

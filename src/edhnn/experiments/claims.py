@@ -13,7 +13,7 @@ import numpy as np
 
 from edhnn.experiments.comparison import Outcome
 from edhnn.experiments.findings import TEST_TO_TRAIN, Contrast, contrast_family, gains
-from edhnn.experiments.gathered import Grid
+from edhnn.experiments.gathered import Grid, Measured
 from edhnn.experiments.published import read_published
 
 Verdict = Literal["holds", "does not hold", "not distinguishable", "not enough records"]
@@ -33,12 +33,14 @@ class Claim:
         experiment: The experiment it is about.
         verdict: Whether it holds.
         evidence: Why, in sentences.
+        rests_on: How many splits the comparisons share, as a sentence; nothing without any.
     """
 
     statement: str
     experiment: str
     verdict: Verdict
     evidence: Sequence[str]
+    rests_on: str = ""
 
 
 def check_claims(grids: Mapping[str, Grid]) -> list[Claim]:
@@ -138,14 +140,14 @@ def _claim(grid: Grid, statement: str, family: Family, success: str) -> Claim:
     few = [name for name, contrast in contrasts.items() if contrast.outcome == "not enough splits"]
     if missing or few:
         evidence.append(f"Without enough records: {_left_out([*missing, *few], list(family))}.")
-    if contrasts:
-        shared = [contrast.shared for contrast in contrasts.values()]
-        evidence.append(f"Shared splits: {min(shared)}{f' to {max(shared)}' if max(shared) > min(shared) else ''}.")
+    shared = sorted(contrast.shared for contrast in contrasts.values())
+    rests = f"Shared splits: {shared[0]}{f' to {shared[-1]}' if shared[-1] > shared[0] else ''}." if shared else ""
     return Claim(
         statement=statement,
         experiment=grid.experiment.name,
         verdict=decide(said, complete=not missing),
         evidence=evidence,
+        rests_on=rests,
     )
 
 
@@ -185,10 +187,16 @@ def _left_out(names: Sequence[tuple[str, str]], everything: Sequence[tuple[str, 
 
 
 def _row_gains(grid: Grid, column: str, first: str, second: str) -> Mapping[int, float]:
-    one, other = grid.measured(first, column), grid.measured(second, column)
+    one, other = _as_asked(grid, first, column), _as_asked(grid, second, column)
     if one is None or other is None:
         return {}
     return gains(one.values, other.values, higher_is_better=grid.higher_is_better)
+
+
+def _as_asked(grid: Grid, row: str, column: str) -> Measured | None:
+    """The cell, if it was trained for as many epochs as the experiment says; one that was not supports no verdict."""
+    cell = grid.measured(row, column)
+    return cell if cell is not None and cell.epochs is None else None
 
 
 def _panels(grid: Grid) -> list[str]:
@@ -197,7 +205,7 @@ def _panels(grid: Grid) -> list[str]:
 
 def _deepest_gains(grid: Grid, panel: str, row: str) -> Mapping[int, float]:
     columns = sorted((column for column in grid.experiment.column if column.panel == panel), key=lambda one: one.x or 0)
-    deep, shallow = grid.measured(row, columns[-1].label), grid.measured(row, columns[0].label)
+    deep, shallow = _as_asked(grid, row, columns[-1].label), _as_asked(grid, row, columns[0].label)
     if deep is None or shallow is None:
         return {}
     return gains(deep.values, shallow.values, higher_is_better=grid.higher_is_better)
@@ -205,7 +213,7 @@ def _deepest_gains(grid: Grid, panel: str, row: str) -> Mapping[int, float]:
 
 def _log_ratios(grid: Grid, column: str) -> dict[int, float]:
     """Logarithm of the invariant operator's error over ED-HNN's, by split."""
-    ours, invariant = grid.measured(_OURS, column), grid.measured("Invariant", column)
+    ours, invariant = _as_asked(grid, _OURS, column), _as_asked(grid, "Invariant", column)
     if ours is None or invariant is None:
         return {}
     shared = ours.values.keys() & invariant.values.keys()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar, final
 
@@ -54,9 +54,9 @@ class Findings:
 
     Attributes:
         summaries: By the labels of row and column.
-        best: Labels of the best rows of each column.
+        best: Labels of the best rows of each column, over the splits that all rows of the column have.
         ranks: Average ranks of the rows that can be ranked.
-        ranked_over: The columns they are ranked over.
+        ranked_over: The columns they are ranked over, by the splits that the ranked rows share.
         reference: The row that all others are compared with.
         contrasts: The reference against each other row, by the labels of row and column.
     """
@@ -86,7 +86,7 @@ def analyse(grid: Grid) -> Findings:
     ranks, over = _ranks(grid, summaries) if compared else ({}, [])
     return Findings(
         summaries=summaries,
-        best={} if grid.experiment.kind == "statistics" else _best(grid, summaries),
+        best={} if grid.experiment.kind == "statistics" else _best(grid),
         ranks=ranks,
         ranked_over=over,
         reference=reference,
@@ -135,11 +135,23 @@ def _against(grid: Grid, reference: str) -> dict[tuple[str, str], Contrast]:
     return contrast_family(family, TEST_TO_TRAIN[grid.experiment.kind])
 
 
-def _best(grid: Grid, summaries: Mapping[tuple[str, str], Summary]) -> dict[str, list[str]]:
+def shared_means(grid: Grid, column: str, rows: Iterable[str]) -> dict[str, float]:
+    """Means of the rows that have a number, over the splits that all of these have: others would not compare."""
+    cells = {row: cell for row in rows if (cell := grid.measured(row, column)) is not None}
+    if not cells:
+        return {}
+    shared = set.intersection(*(set(cell.values) for cell in cells.values()))
+    return {row: float(np.mean([cell.values[split] for split in sorted(shared)])) for row, cell in cells.items()
+            if shared}  # fmt: skip
+
+
+def _best(grid: Grid) -> dict[str, list[str]]:
+    """The best of each column in which there are at least two networks to choose from."""
+    networks = [line.label for line in grid.lines if line.kind == "network"]
     found = {}
     for column in grid.columns:
-        means = {row: summaries[row, column].mean for row in grid.rivals if (row, column) in summaries}
-        if means:
+        means = shared_means(grid, column, grid.rivals)
+        if sum(row in means for row in networks) > 1:
             best = max(means.values()) if grid.higher_is_better else min(means.values())
             found[column] = [row for row, mean in means.items() if mean == best]
     return found
@@ -152,6 +164,9 @@ def _ranks(grid: Grid, summaries: Mapping[tuple[str, str], Summary]) -> tuple[di
     ranked = [row for row in rows if over and all((row, column) in summaries for column in over)]
     if len(ranked) < 2:
         return {}, []
-    means = np.array([[summaries[row, column].mean for column in over] for row in ranked], dtype=np.float64)
-    ranks = average_ranks(means, higher_is_better=grid.higher_is_better)
+    means = [shared_means(grid, column, ranked) for column in over]
+    if not all(means):
+        return {}, []
+    table = np.array([[found[row] for found in means] for row in ranked], dtype=np.float64)
+    ranks = average_ranks(table, higher_is_better=grid.higher_is_better)
     return dict(zip(ranked, ranks.tolist(), strict=True)), over

@@ -84,20 +84,30 @@ def find_cell(experiment: Experiment, row: Row, column: Column, epochs: int | No
     if resolved is None:
         return None
     settings, source = resolved
-    why = "; ".join(change.why for change in changes)
+    reasons = [change.why for change in changes]
+    if settings["model"] != row.model:
+        reasons.append(f"the {row.preset} settings are of the model '{settings['model']}'")
     return Cell(
         experiment.name,
         row.label,
         column.label,
         {"kind": experiment.kind, **settings},
         source,
-        why,
+        "; ".join(reasons),
     )
 
 
-def cells_of(experiment: Experiment, epochs: int | None = None) -> Iterator[Cell]:
-    """All cells, row by row."""
+def cells_of(experiment: Experiment, epochs: int | None = None, models: Sequence[str] = ()) -> Iterator[Cell]:
+    """All cells, row by row.
+
+    Args:
+        experiment: The experiment.
+        epochs: Epochs in place of its own.
+        models: Only rows of these models; all if empty.
+    """
     for row in experiment.row:
+        if models and row.model not in models:
+            continue
         for column in experiment.column:
             cell = find_cell(experiment, row, column, epochs)
             if cell is not None:
@@ -117,7 +127,7 @@ def jobs_of(
     Args:
         experiments: The experiments.
         datasets: Only these; all if empty.
-        models: Only these; all if empty.
+        models: Only rows of these; all if empty.
         splits: Splits in place of the experiments'.
         epochs: Epochs in place of the experiments'.
 
@@ -141,8 +151,8 @@ def jobs_of(
     pairs = [
         (cell, min(splits or one.splits, KINDS[one.kind].most_splits(cell.settings)))
         for one in chosen
-        for cell in cells_of(one, epochs)
-        if (not datasets or cell.settings["dataset"] in datasets) and (not models or cell.settings["model"] in models)
+        for cell in cells_of(one, epochs, models)
+        if not datasets or cell.settings["dataset"] in datasets
     ]
     for split in range(max((count for _, count in pairs), default=0)):
         for cell, count in pairs:

@@ -15,10 +15,26 @@ from edhnn.errors import DataError, unknown_name
 
 
 class Number(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A printed number: a mean and, where printed, a standard deviation."""
+    """A printed number: a mean and, where printed, a standard deviation.
+
+    Attributes:
+        mean: The mean.
+        std: Its standard deviation.
+        digits: Digits after the point.
+        inference: Beside a time of training, that of an inference.
+        inference_std: Its standard deviation.
+    """
 
     mean: float
     std: float | None = None
+    digits: int = 3
+    inference: float | None = None
+    inference_std: float | None = None
+
+    @property
+    def rounding(self) -> float:
+        """How far the number may be from what was rounded to it."""
+        return 0.51 * 10.0**-self.digits
 
 
 @final

@@ -15,6 +15,7 @@ from typing import Any, Literal
 import msgspec
 
 from edhnn.errors import DataError, UsageError, unknown_name
+from edhnn.experiments.published import read_published
 
 KindName = Literal["accuracy", "statistics", "timing", "diffusion"]
 
@@ -175,6 +176,9 @@ def parse_experiment(text: str, name: str, path: Path | None) -> Experiment:
     except msgspec.ValidationError as error:
         raise DataError(f"The experiment '{name}' must hold what its fields are: {error}.", path=path) from error
     _check_labels(found)
+    if found.splits < 1:
+        raise UsageError(f"The experiment '{name}' must have at least 1 split. Got splits = {found.splits}.")
+    read_published(found.published)
     return found
 
 

@@ -7,10 +7,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, final
 
-from edhnn.data.catalog import catalog, load_dataset
+from edhnn.data.catalog import find_entry, load_dataset
 from edhnn.data.dataset import NodeDataset
 from edhnn.data.splits import Split
 from edhnn.experiments.bounds import BOUNDS
+from edhnn.experiments.kinds.contract import refuse_settings
 from edhnn.experiments.kinds.model_settings import model_settings
 from edhnn.experiments.spec import Column, Row
 from edhnn.training.config import TrainConfig
@@ -33,11 +34,12 @@ class Accuracy:
         self, row: Row, column: Column, options: dict[str, Any], train: dict[str, Any]
     ) -> tuple[JsonObject, str] | None:
         """The settings; floors and ceilings have none, and some exist only where it is known how data were made."""
-        entry = catalog()[column.dataset]
+        entry = find_entry(column.dataset)
         data = {"splits_sha256": entry.splits_sha256, "features_sha256": entry.features_sha256}
         settings: JsonObject = {"dataset": column.dataset, "data": data, "seed": 0}
         if row.model in BOUNDS:
             bound = BOUNDS[row.model]
+            refuse_settings(f"The row '{row.label}'", {**row.options, **row.train})
             own = {**settings, "model": row.model, "options": {}, "train": {}}
             return (own, bound.source) if bound.applies(column.dataset) else None
         model, training, source = model_settings(row, column, options, train)

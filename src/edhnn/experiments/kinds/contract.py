@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
+from edhnn.errors import UsageError
 from edhnn.experiments.spec import Column, Row
 from edhnn.typing import JsonObject
+
+
+def refuse_settings(who: str, given: Mapping[str, Any]) -> None:
+    """Refuse settings of something that has none: they would be ignored."""
+    if given:
+        raise UsageError(f"{who} has no settings. Got: {', '.join(sorted(given))}.")
 
 
 @runtime_checkable

@@ -78,7 +78,14 @@ class Diffusion:
         for key in train:
             if key not in _TRAIN:
                 raise unknown_name("training setting of a diffusion experiment", key, _TRAIN)
-        width = {**row.options, **column.options, **options}.get("width")
+            if not isinstance(train[key], type(_TRAIN[key])) or train[key] <= 0:
+                kind = type(_TRAIN[key]).__name__
+                raise UsageError(f"'{key}' of a diffusion experiment must be a positive {kind}. Got {train[key]!r}.")
+        sizes = {**row.options, **column.options, **options}
+        for key in sizes:
+            if key != "width":
+                raise unknown_name("option of a diffusion experiment", key, ["width"])
+        width = sizes.get("width")
         if not isinstance(width, int):
             raise UsageError("A column of a diffusion experiment must set options = { width = ... }.")
         settings: JsonObject = {"dataset": column.dataset, "model": row.model, "options": {"width": width}}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, fields
 from typing import Any
 
-from edhnn.errors import UsageError
+from edhnn.errors import UsageError, unknown_name
 from edhnn.experiments.spec import Column, Row
 from edhnn.models.registry import MODELS, make_config
 from edhnn.training.config import TrainConfig
@@ -13,6 +13,7 @@ from edhnn.training.presets import recorded_preset
 from edhnn.training.written_values import declared
 from edhnn.typing import JsonObject
 
+_TRAINING = tuple(option.name for option in fields(TrainConfig))
 _OWN_NAMES = {"depth": ("num_iterations", "layers"), "width": ("hidden", "classifier_hidden")}
 
 
@@ -20,6 +21,9 @@ def model_settings(
     row: Row, column: Column, options: dict[str, Any], train: dict[str, Any]
 ) -> tuple[JsonObject, JsonObject, str]:
     """All options of the model, all of its training configuration, and where they come from."""
+    for key in train:
+        if key not in _TRAINING:
+            raise unknown_name("training setting", key, _TRAINING)
     preset = recorded_preset(column.dataset, row.model, row.preset)
     given = {**row.options, **own_names(preset.model, column.options), **options}
     config = make_config(preset.model, **declared(MODELS[preset.model].config, {**preset.options, **given}))

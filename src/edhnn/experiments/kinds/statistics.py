@@ -6,9 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, final
 
-from edhnn.data.catalog import catalog, load_dataset
+from edhnn.data.catalog import find_entry, load_dataset
 from edhnn.data.doctor.facts import facts
 from edhnn.errors import unknown_name
+from edhnn.experiments.kinds.contract import refuse_settings
 from edhnn.experiments.spec import Column, Row
 from edhnn.typing import JsonObject
 
@@ -21,8 +22,8 @@ class Statistics:
         self, row: Row, column: Column, options: dict[str, Any], train: dict[str, Any]
     ) -> tuple[JsonObject, str] | None:
         """The dataset and the fact."""
-        del options, train
-        entry = catalog()[column.dataset]
+        refuse_settings(f"The statistic '{row.label}'", {**row.options, **column.options, **options, **train})
+        entry = find_entry(column.dataset)
         settings: JsonObject = {"dataset": column.dataset, "model": row.model, "num_incidences": entry.num_incidences}
         return settings, "measured on the data"
 

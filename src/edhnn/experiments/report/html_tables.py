@@ -36,10 +36,8 @@ def main_table(view: View) -> str:
             cells.append("<td>–</td>" if rank is None else f'<td data-sort="{rank:.6g}">{rank:.1f}</td>')
         if findings.contrasts:
             tally = findings.tally(line.label)
-            none = line.label == findings.reference or line.kind == "ceiling"
-            cells.append(
-                "<td></td>" if none else f'<td data-sort="{tally[0] - tally[2]}">{"-".join(map(str, tally))}</td>'
-            )
+            said = "-".join(map(str, tally))
+            cells.append(f'<td data-sort="{tally[0] - tally[2]}">{said}</td>' if any(tally) else "<td>–</td>")
         kind = f' class="{line.kind}"' if line.kind != "network" else ""
         rows.append(f'<tr{kind}><th scope="row">{escape(line.label)}</th>{"".join(cells)}</tr>')
     return _box(view.heading, headings, rows)
@@ -91,7 +89,7 @@ def _detail(view: View, row: str, column: str, cell: Measured) -> str:
         (shown(summary.mean, kind), summary.mean),
         ("–" if summary.std is None else shown(summary.std, kind), summary.std),
         (interval, summary.low),
-        (f"{summary.count} of {cell.asked}", summary.count),
+        (f"{summary.count} of {max(summary.count, cell.asked)}", summary.count),
         ("–" if epochs is None else str(epochs), epochs),
         ("–" if adjusted is None else escape(shown_p(adjusted)), adjusted),
         ("–" if parameters is None else f"{parameters:,.0f}", parameters),

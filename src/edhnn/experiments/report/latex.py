@@ -33,7 +33,7 @@ def latex_table(view: View) -> str:
         kind = line.kind
         cells = [part for column in columns for part in _cell(cell_text(view, line.label, column), parts)]
         body.append(" & ".join([escape(line.label), *cells]) + r" \\")
-    notes = " ".join(escape(note) for note in notes_of(view))
+    notes = " ".join(escape(note) for note in notes_of(view, ranked=False))
     return "\n".join(
         [
             r"\begin{table*}",
@@ -72,6 +72,6 @@ def _parts(view: View) -> list[str]:
 def _cell(text: CellText, parts: list[str]) -> list[str]:
     ours = rf"\textbf{{{escape(text.ours)}}}" if text.best else escape(text.ours)
     ours += f" {escape(text.mark)}" if text.mark else ""
-    ours += "".join(rf"\textsuperscript{{{number}}}" for number in text.footnotes)
+    ours += rf"\textsuperscript{{{','.join(map(str, text.footnotes))}}}" if text.footnotes else ""
     found = {"ours": ours, "paper": escape(text.paper), "difference": escape(text.difference)}
     return [found[part] for part in parts]

@@ -16,7 +16,13 @@ def markdown_report(content: Content) -> str:
     if content.claims:
         parts += ["## Claims\n", _line(["verdict", "claim", "found"]), _line(["---"] * 3)]
         parts += [
-            _line([f"**{claim.verdict}**", f"{claim.statement} ({claim.experiment})", claim.evidence[0]])
+            _line(
+                [
+                    f"**{claim.verdict}**",
+                    f"{claim.statement} ({claim.experiment})",
+                    f"{claim.evidence[0]} {claim.rests_on}".rstrip(),
+                ]
+            )
             for claim in content.claims
         ]
         parts += ["\nWhich comparisons these are: the marks of the tables below, and the page of `edhnn report`.\n"]
@@ -44,19 +50,19 @@ def markdown_table(view: View) -> str:
         if ranked:
             cells.append(f"{view.findings.ranks[line.label]:.1f}" if line.label in view.findings.ranks else "–")
         if _tested(view):
-            tested = any(row == line.label for row, _ in view.findings.contrasts)
-            cells.append("-".join(map(str, view.findings.tally(line.label))) if tested else "–")
+            tally = view.findings.tally(line.label)
+            cells.append("-".join(map(str, tally)) if any(tally) else "–")
         lines.append(_line([f"*{line.label}*" if line.kind != "network" else line.label, *cells]))
     return "\n".join(lines)
 
 
 def _tested(view: View) -> bool:
-    return bool(view.findings.contrasts)
+    return any(one.p is not None for one in view.findings.contrasts.values())
 
 
 def _cell(text: CellText) -> str:
     ours = f"**{text.ours}**" if text.best else text.ours
-    notes = "".join(f"<sup>{number}</sup>" for number in text.footnotes)
+    notes = f"<sup>{','.join(map(str, text.footnotes))}</sup>" if text.footnotes else ""
     paper = f" ({text.paper}{f'; {text.difference}' if text.difference else ''})" if text.paper else ""
     return f"{ours}{f' {text.mark}' if text.mark else ''}{notes}{paper}"
 

@@ -5,17 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from edhnn.experiments.comparison import LEVEL
+from edhnn.experiments.findings import TEST_TO_TRAIN, shared_means
 from edhnn.experiments.gathered import Measured
 from edhnn.experiments.report.numbers import UNITS, signed
 from edhnn.experiments.report.view import View
 
 
-def notes_of(view: View) -> list[str]:
-    """All notes of an experiment, the reader's first."""
-    return [*_reading(view), *view.grid.experiment.notes, *_special(view), *_missing(view), *_meeting(view)]
+def notes_of(view: View, *, ranked: bool = True) -> list[str]:
+    """All notes of an experiment, the reader's first.
+
+    Args:
+        view: The experiment.
+        ranked: Whether the table has columns of ranks and of wins, ties and losses.
+    """
+    return [*_reading(view, ranked), *view.grid.experiment.notes, *_special(view), *_missing(view), *_meeting(view)]
 
 
-def _reading(view: View) -> list[str]:
+def _reading(view: View, ranked: bool) -> list[str]:
     found = [f"{_upper(UNITS[view.kind])}; mean ± sample standard deviation over splits."]
     if view.kind == "statistics":
         found = []
@@ -24,13 +30,16 @@ def _reading(view: View) -> list[str]:
     if view.published.numbers and view.published.unit:
         found.append(f"The paper's numbers are in other units ({view.published.unit}), so no difference is shown.")
     findings = view.findings
-    if findings.contrasts:
+    tested = sum(one.p is not None for one in findings.contrasts.values())
+    if tested:
         found.append(
             f"Against {findings.reference}: ▼ worse, ▲ better, ≈ not distinguishable (corrected resampled t-test over "
-            f"shared splits, Holm over the {sum(one.p is not None for one in findings.contrasts.values())} comparisons "
-            f"of this table, level {LEVEL}). Win, tie and loss are {findings.reference}'s, in columns."
+            f"shared splits, Holm over the {_count(tested, 'comparison')} of this table, level {LEVEL})."
+            + (f" Win, tie and loss are {findings.reference}'s, in columns." if ranked else "")
         )
-    if findings.ranks:
+    if findings.best and view.kind in TEST_TO_TRAIN and _uneven(view):
+        found.append("The best of a column, in bold, and ranks go by the splits that all rows of the column share.")
+    if findings.ranks and ranked:
         unranked = [line.label for line in view.grid.lines if line.label not in findings.ranks]
         found.append(
             f"Mean ranks are over {_count(len(findings.ranked_over), 'column')} ({'; '.join(findings.ranked_over)}) "
@@ -38,6 +47,15 @@ def _reading(view: View) -> list[str]:
             + (f" Not ranked: {', '.join(unranked)}." if unranked else "")
         )
     return found
+
+
+def _uneven(view: View) -> bool:
+    """Whether rows of a column differ in their splits."""
+    columns = view.grid.columns
+    return any(
+        len({frozenset(cell.values) for row in view.grid.rivals if (cell := view.grid.measured(row, column))}) > 1
+        for column in columns
+    )
 
 
 def _special(view: View) -> list[str]:
@@ -82,8 +100,11 @@ def _best_rows(view: View, rows: list[str]) -> list[str]:
         shared = [row for row in rows if view.difference(row, column) is not None]
         if len(shared) < 2:
             continue
+        means = shared_means(view.grid, column, shared)
+        if not means:
+            continue
         theirs = max(shared, key=lambda row: view.published.numbers[row, column].mean)
-        ours = max(shared, key=lambda row: view.findings.summaries[row, column].mean)
+        ours = max(shared, key=means.__getitem__)
         if ours == theirs:
             same.append(f"{column} ({ours})")
         else:

@@ -94,7 +94,7 @@ def _claim(claim: Claim, place: str = "") -> str:
     first, *more = claim.evidence
     rest = "".join(f"<p>{escape(text)}</p>" for text in more)
     details = f"<details><summary>Which</summary>{rest}</details>" if rest else ""
-    said = f'<p>{escape(claim.statement)}{place}</p><p class="soft">{escape(first)}</p>'
+    said = f'<p>{escape(claim.statement)}{place}</p><p class="soft">{escape(f"{first} {claim.rests_on}".rstrip())}</p>'
     return f"<li>{badge}<div>{said}{details}</div></li>"
 
 

@@ -17,7 +17,7 @@ MARKS = {"better": "▼", "worse": "▲", "not distinguishable": "≈", "not eno
 """What a row's mark is where the reference came out so against it."""
 
 _FAR = 2.0
-_ROUNDING = 0.0051
+_UNSTEADY = 0.25
 
 
 @final
@@ -72,9 +72,9 @@ class View:
         if difference is None or printed is None:
             return False
         if self.kind == "statistics":
-            return abs(difference) > _ROUNDING
-        spread = math.hypot(self.findings.summaries[row, column].std or 0.0, printed.std or 0.0)
-        return abs(difference) > _FAR * spread
+            return abs(difference) > printed.rounding
+        ours = self.findings.summaries[row, column].std
+        return ours is not None and abs(difference) > _FAR * math.hypot(ours, printed.std or 0.0)
 
 
 @final
@@ -125,7 +125,7 @@ def make_view(grid: Grid, text: str) -> View:
 def cell_text(view: View, row: str, column: str) -> CellText:
     """A cell in words; a cell that does not exist is a dash."""
     cell, kind, printed = view.grid.cells.get((row, column)), view.kind, view.printed(row, column)
-    paper = "" if printed is None else with_spread(printed.mean, printed.std, kind)
+    paper = "" if printed is None else _as_printed(printed, kind)
     if cell is None:
         return CellText(ours="–", paper=paper)
     if cell.state != "measured":
@@ -148,6 +148,12 @@ def cell_text(view: View, row: str, column: str) -> CellText:
     )
 
 
+def _as_printed(number: Number, kind: KindName) -> str:
+    if number.inference is None:
+        return with_spread(number.mean, number.std, kind)
+    return f"{number.mean:.2f} ± {number.std:.2f} / {number.inference:.2f} ± {number.inference_std:.2f}"
+
+
 def remarks(cell: Measured) -> list[str]:
     """What is special about a cell that has a number."""
     found = []
@@ -157,6 +163,9 @@ def remarks(cell: Measured) -> list[str]:
         found.append(f"{len(cell.values)} of {cell.asked} splits")
     if cell.cell.changed:
         found.append(cell.cell.changed)
+    spread = cell.mean_of("spread")
+    if spread is not None and spread > _UNSTEADY * float(cell.scores.mean()):
+        found.append(f"unsteady: the steps differ by more than {_UNSTEADY:.0%} of their median (standard deviation)")
     return found + [f"some splits failed: {reason}" for reason in cell.failures]
 
 
