@@ -190,3 +190,62 @@ def test_models_are_listed_with_their_options(here, tmp_path):  # noqa: F811
     assert rows["ed-hnn"]["options"]["restart"] == 0.5
     code, output, _ = here("models", folder=tmp_path)
     assert "ed-hnn-ii" in output
+
+
+def write_people(folder, name, columns):
+    """Twenty people in ten groups, with the columns asked for."""
+    rows = [(f"n{v}", *(column(v) for column in columns.values())) for v in range(20)]
+    with (folder / f"{name}.csv").open("w", newline="") as stream:
+        pairs = [(f"n{v}", f"e{e}") for e in range(10) for v in (e, e + 5, e + 10)]
+        csv.writer(stream).writerows([("node", "hyperedge"), *pairs])
+    with (folder / f"{name}.nodes.csv").open("w", newline="") as stream:
+        csv.writer(stream).writerows([("id", *columns), *rows])
+
+
+TINY = ["--epochs", "2", "--splits", "1", "--set", "hidden=8", "--jobs", "1"]
+
+
+def test_a_run_reads_other_files_with_its_own_columns(tmp_path, here):  # noqa: F811
+    known = {"x": lambda v: v / 20, "y": lambda v: -v / 10, "outcome": lambda v: "" if v % 5 == 0 else v % 2}
+    write_people(tmp_path, "people", known)
+    write_people(tmp_path, "new", {"x": known["x"], "y": known["y"], "notes": lambda v: "" if v else 7})
+    code, _, errors = here(
+        "train", "people.csv", "--label", "outcome", "--features", "x,y", "--out", "run", *TINY, folder=tmp_path
+    )
+    assert code == 0, errors
+    for name in ("people", "new"):  # a label with gaps, a feature called y, a column of no use
+        code, _, errors = here("predict", "run", f"{name}.csv", "--out", f"p-{name}.csv", folder=tmp_path)
+        assert code == 0, errors
+    code, output, errors = here("evaluate", "run", "people.csv", "--json", folder=tmp_path)
+    assert code == 0, errors
+    assert json.loads(output)["same_data"]
+    code, _, errors = here("evaluate", "run", "new.csv", "--json", folder=tmp_path)
+    assert code == 1
+    assert "An evaluation needs labels. 'new' has none" in errors
+    write_people(tmp_path, "less", {"x": known["x"]})
+    code, _, errors = here("predict", "run", "less.csv", "--out", "p.csv", folder=tmp_path)
+    assert code == 1
+    assert "'less' lacks 'y'" in errors
+
+
+def test_a_run_draws_features_as_it_did(tmp_path, here):  # noqa: F811
+    quick = ["--model", "mlp", "--epochs", "1", "--splits", "1", "--jobs", "1"]
+    code, _, errors = here("train", "csbm-4", "--noise", "2", "--out", "run", *quick, folder=tmp_path)
+    assert code == 0, errors
+    assert json.loads((tmp_path / "run/config.json").read_text())["dataset"]["feature_noise"] == 2.0
+    code, output, errors = here("evaluate", "run", "csbm-4", "--json", folder=tmp_path)
+    assert code == 0, errors
+    assert json.loads(output)["same_data"]
+    _, output, _ = here("evaluate", "run", "csbm-4", "--noise", "1", "--json", folder=tmp_path)
+    assert not json.loads(output)["same_data"]
+    code, _, errors = here("train", "csbm-4", "--out", "run", "--resume", *quick, folder=tmp_path)
+    assert code == 2
+    assert "dataset.feature_noise is 2.0 there, 1.0 here" in errors
+
+
+def test_small_errors_are_not_shown_as_nothing(tmp_path, here):  # noqa: F811
+    write_people(tmp_path, "small", {"x": lambda v: v / 20, "target": lambda v: (v % 7 + 0.5) * 1e-4})
+    code, output, errors = here("train", "small.csv", "--label", "target", "--out", "run", *TINY, folder=tmp_path)
+    assert code == 0, errors
+    assert "0.00 ± 0.00" not in output
+    assert "e-05" in output or "0.000" in output

@@ -128,6 +128,47 @@ def test_labels_that_teach_nothing_are_refused(data, change, message):
         EDHNNClassifier(**SMALL).fit(data, change(data.y.numpy()))
 
 
+def test_one_class_per_sample(data):
+    with pytest.raises(DataError, match=r"one class per sample. Got an array of shape \(200, 2\)"):
+        EDHNNClassifier(**SMALL).fit(data, np.eye(2, dtype=int)[data.y.numpy()])
+
+
+def test_features_that_are_not_numbers_are_refused_and_named(data):
+    x = data.x.clone()
+    x[7, 3] = torch.nan
+    with pytest.raises(DataError, match="Column '3' is nan at node '7'"):
+        EDHNNClassifier(**SMALL).fit(data.hypergraph, data.y.numpy(), X=x)
+    model = EDHNNClassifier(hidden=8, epochs=2).fit(data, data.y.numpy())
+    with pytest.raises(DataError, match="Column '3' is nan at node '7'"):
+        model.predict(data.hypergraph, X=x)
+
+
+def test_unknown_labels_do_not_count_in_scores(data):
+    truth, y = data.y.numpy(), half_hidden(data)
+    model = EDHNNClassifier(**SMALL).fit(data, y)
+    known = y >= 0
+    assert model.score(NodeSamples(data), y) == (model.predict(data)[known] == truth[known]).mean()
+    assert model.score(data.hypergraph, y, X=data.x) == model.score(data, y)
+    with pytest.raises(DataError, match="All 200 of 'y' are unknown"):
+        model.score(data, np.full(200, -1))
+    values = truth.astype(float)
+    values[::2] = np.nan
+    regressor = EDHNNRegressor(**SMALL).fit(data, values)
+    said = regressor.predict(data)[1::2]
+    expected = 1 - ((said - values[1::2]) ** 2).sum() / ((values[1::2] - values[1::2].mean()) ** 2).sum()
+    assert regressor.score(data, values) == pytest.approx(expected)
+
+
+def test_unknown_values_of_a_plain_table():
+    x = np.random.RandomState(0).randn(40, 3)
+    y = x[:, 0].copy()
+    y[::4] = np.nan
+    model = EDHNNRegressor(epochs=60, hidden=16, dropout=0.0, options={"input_dropout": 0.0}).fit(x, y)
+    assert model.score(x, y) > 0.3
+    with pytest.raises(ValueError, match="infinity"):
+        EDHNNRegressor(epochs=2).fit(x, np.where(np.isnan(y), np.inf, y))
+
+
 def test_features_must_fit(data):
     model = EDHNNClassifier(hidden=8, epochs=2).fit(data, data.y.numpy())
     with pytest.raises(DataError, match="100 features"):

@@ -107,6 +107,17 @@ def test_goes_on_from_a_snapshot_bit_for_bit(tiny, split, tmp_path, options):
     assert (result.test, result.best_epoch) == (expected.test, expected.best_epoch)
 
 
+def test_a_snapshot_stays_as_it_was_while_training_goes_on(tiny, split):
+    config, kept = TrainConfig(epochs=6), []
+    watch = lambda record, snapshot: kept.append(snapshot()) if record.epoch == 3 else None  # noqa: E731
+    expected = fit(model_for(tiny), tiny, split, config, watch=watch)
+    assert kept[0].epoch == 3
+    for _ in range(2):  # nor does going on from it change it
+        result = fit(model_for(tiny), tiny, split, config, state=kept[0])
+        assert torch.equal(result.outputs, expected.outputs)
+        assert kept[0].epoch == 3
+
+
 def test_without_dropout_one_pass_serves_evaluation_and_training(tiny, split):
     calls = []
     model = model_for(tiny, dropout=0.0, input_dropout=0.0)
@@ -184,7 +195,9 @@ def test_diverging_later_keeps_the_best_parameters(tiny, split):
             with torch.no_grad():
                 model.classifier.last.bias.fill_(NAN)
 
-    with pytest.raises(DivergedError, match=r"epoch 4.*parameter '"):
+    with pytest.raises(
+        DivergedError, match=r"epoch 4.*parameter '.*The model of epoch \d, the best until then, is kept"
+    ):
         fit(model, tiny, split, TrainConfig(epochs=9), watch=watch)
     assert all(torch.equal(tensor, kept[-1][name]) for name, tensor in model.state_dict().items())
 

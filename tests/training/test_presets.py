@@ -59,8 +59,9 @@ def test_the_released_recipe_without_rho_is_called_invariant():
 
 
 def test_without_a_preset_the_papers_else_auto(tiny):
-    assert find_preset(stand_in("cora")).origin.startswith("preset paper")
+    assert find_preset(stand_in("cora"), name="paper").origin.startswith("preset paper")
     assert find_preset(load_dataset("csbm-4")).options["hidden"] == 256
+    assert find_preset(stand_in("cora")).origin.startswith("preset auto")  # it only bears the name
     found = find_preset(tiny)
     assert found.origin.startswith("preset auto")
     assert found.options["hidden"] == 32
@@ -71,10 +72,10 @@ def test_without_a_preset_the_papers_else_auto(tiny):
 
 
 def test_a_baseline_has_its_recorded_sizes_on_the_catalogue_and_auto_elsewhere(tiny):
-    found = find_preset(stand_in("cora"), "hgnn")
+    found = find_preset(stand_in("cora"), "hgnn", "paper")
     assert (found.options["hidden"], found.origin) == (512, "preset paper: robustness study")
-    assert find_preset(stand_in("senate"), "hgnn").options["hidden"] == 256
-    sizes = find_preset(stand_in("cora"), "unigcnii")
+    assert find_preset(stand_in("senate"), "hgnn", "paper").options["hidden"] == 256
+    sizes = find_preset(stand_in("cora"), "unigcnii", "paper")
     assert {"learning_rate", "weight_decay"} <= set(sizes.train)
     assert not {"learning_rate", "weight_decay"} & set(sizes.options)
     assert find_preset(tiny, "hgnn").origin.startswith("preset auto")

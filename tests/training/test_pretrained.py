@@ -8,9 +8,10 @@ import scipy.sparse as sp
 import torch
 
 from edhnn import DataError, Hypergraph, NodeDataset, TrainConfig, UsageError, fit, from_pretrained, make_model
-from edhnn.data.dataset import sparse_features
+from edhnn.data.dataset import Provenance, sparse_features
 from edhnn.training.ensemble import load_models, with_classes
 from edhnn.training.inputs import make_inputs
+from edhnn.training.predictions import prediction_table
 from edhnn.training.pretrained import Pretrained
 
 
@@ -93,6 +94,43 @@ def test_classes_are_matched_by_name(trained, named):
     assert with_classes(other, pretrained).y[:4].tolist() == [1, 0, -1, -1]
     with pytest.raises(DataError, match="trained for classification"):
         with_classes(replace(other, y=y.float(), task="regression", class_names=None), pretrained)
+
+
+def several(named, split, task, y, columns):
+    """A model of two labels or targets."""
+    names = columns if task == "multilabel" else None
+    came = Provenance("f.csv", "csv", details={"label_columns": list(columns)})
+    data = replace(named, y=y, task=task, class_names=names, provenance=came)
+    model = make_model("ed-hnn", in_features=6, num_classes=2, hidden=8, classifier_hidden=8)
+    result = fit(model, data, split, TrainConfig(epochs=1))
+    return data, Pretrained(
+        name="ed-hnn", model=model, objective=result.objective, config=TrainConfig(epochs=1), class_names=names,
+        reading=data.reading,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("task", ["multilabel", "regression"])
+def test_label_columns_are_matched_by_name_and_number(named, split, task):
+    y = torch.stack([torch.arange(40) % 2, torch.arange(40) // 20], dim=1).float()
+    data, model = several(named, split, task, y, ("a", "b"))
+    assert torch.equal(with_classes(data, model).y, y)
+    swapped, _ = several(named, split, task, y.flip(1), ("b", "a"))
+    assert torch.equal(with_classes(swapped, model).y, y)
+    other, _ = several(named, split, task, y, ("a", "c"))
+    with pytest.raises(DataError, match=r"the 2 of the training \(a, b\). 'tiny' has 2 \(a, c\)"):
+        with_classes(other, model)
+    names = ("a",) if task == "multilabel" else None
+    with pytest.raises(DataError, match=r"the 2 of the training \(a, b\). 'tiny' has 1"):
+        with_classes(replace(data, y=y[:, :1], class_names=names), model)
+
+
+def test_targets_are_called_by_their_names(named, split, tmp_path):
+    y = torch.randn(40, 2, generator=torch.Generator().manual_seed(0))
+    data, model = several(named, split, "regression", y, ("height", "age"))
+    table = prediction_table(data, model.answers(data), model, labels=True)
+    assert table.column_names == ["node", "label_height", "label_age", "prediction_height", "prediction_age"]
+    model.save_pretrained(tmp_path / "model")
+    assert from_pretrained(tmp_path / "model").label_names == ("height", "age")
 
 
 def test_broken_folders_are_refused(trained, tmp_path):

@@ -7,12 +7,14 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 
 from edhnn import DataError, NodeDataset, Plan, TrainConfig, UsageError, train
+from edhnn.training.divergence import DivergedError
 from edhnn.training.ensemble import load_models
 from edhnn.training.evaluate import evaluate_run
 from edhnn.training.jobs import choose_jobs, cores
@@ -192,6 +194,15 @@ def test_a_damaged_checkpoint_is_named(tiny, plan, tmp_path):
         train(tiny, plan, out=tmp_path / "run", resume=True, jobs=1)
 
 
+def test_a_split_that_diverges_at_once_leaves_no_model(tiny, tmp_path):
+    wild = replace(tiny, x=tiny.x * 1e30)
+    plan = Plan(options={"hidden": 8, "norm": "none"}, train=TrainConfig(epochs=9, learning_rate=1e10), num_splits=1)
+    with pytest.raises(DivergedError, match="At epoch 1 it is not") as caught:
+        train(wild, plan, out=tmp_path / "run", jobs=1)
+    assert "is kept" not in str(caught.value)
+    assert not (tmp_path / "run/splits/00/model").exists()
+
+
 @pytest.mark.slow
 def test_a_worker_that_fails_is_heard(tiny, plan, tmp_path):
     from edhnn.training.processes import WorkerError
@@ -202,6 +213,7 @@ def test_a_worker_that_fails_is_heard(tiny, plan, tmp_path):
     (tmp_path / "run/splits/00/state.safetensors").write_bytes(b"\x08\x00\x00\x00\x00\x00\x00\x00{")
     with pytest.raises(WorkerError, match="Delete the folder"):
         train(tiny, plan, out=tmp_path / "run", resume=True, jobs=2)
+    assert not (tmp_path / "run/inputs.safetensors").exists()
 
 
 def test_partly_labelled_data_splits_its_labelled_nodes(tiny):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import wraps
 from pathlib import Path
@@ -101,8 +101,8 @@ class ReadOptions:
         """The size limits."""
         return Limits(max_bytes=self.max_bytes, max_nodes=self.max_nodes)
 
-    def read(self, source: str, *, keep_missing: bool = False) -> NodeDataset:
-        """Read what the user named: a catalogue name, or else a file or folder."""
+    def read(self, source: str, *, keep_missing: bool = False, features: Sequence[str] | None = None) -> NodeDataset:
+        """Read what the user named: a catalogue name, or a file or folder; ``features`` where --features is not."""
         if kind_of(source) == "catalogue":
             return self._from_catalogue(source)
         unused = {"--data-dir": self.data_dir, "--noise": self.noise, "--feature-seed": self.feature_seed}
@@ -111,7 +111,7 @@ class ReadOptions:
             Path(source),
             format=self.format,
             label=self.label or None,
-            features=None if self.features is None else [name.strip() for name in self.features.split(",")],
+            features=features if self.features is None else [name.strip() for name in self.features.split(",")],
             task=self.task,
             keep_missing=keep_missing,
             table=self._table(),

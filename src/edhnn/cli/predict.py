@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from edhnn.cli.options import Json, ReadOptions, Source, with_read_options
+from edhnn.cli.options import Json, ReadOptions, Source, kind_of, with_read_options
 from edhnn.cli.output import console, facts_table, number, print_json
+from edhnn.data.catalog import catalog
+from edhnn.data.dataset import NodeDataset
 from edhnn.data.writers import refuse_existing
 from edhnn.data.writers.tables import write_table
+from edhnn.errors import DataError, UsageError
 from edhnn.training.ensemble import load_models
 from edhnn.training.evaluate import evaluate_run
 from edhnn.training.predictions import prediction_table
+from edhnn.training.pretrained import Pretrained
 
 Run = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder, or a folder with a pretrained model.")]
 SplitNumber = Annotated[
@@ -35,7 +41,7 @@ def predict_command(
     """Predict for every node of a hypergraph: the one trained on, a grown one, or another with the same features."""
     refuse_existing([out], overwrite=force)
     models = load_models(run, split)
-    dataset = models.first.fitted(options.read(source))
+    dataset = models.first.fitted(_read_like(options, source, models.first))
     answers = models.answers(dataset)
     write_table(prediction_table(dataset, answers, models.first), out)
     facts = {"predictions": str(out), "num_nodes": len(answers), "models": len(models.members)}
@@ -50,7 +56,8 @@ def evaluate_command(
     run: Run, source: Source, *, split: SplitNumber = None, as_json: Json = False, options: ReadOptions
 ) -> None:
     """Compare a run's predictions with the labels of a hypergraph; on the run's own data, with test labels only."""
-    found = evaluate_run(run, options.read(source), split)
+    model = load_models(run, split).first
+    found = evaluate_run(run, _read_like(options, source, model, labels=True), split)
     if as_json:
         print_json(found)
         return
@@ -58,3 +65,36 @@ def evaluate_command(
     rows += [(f"{group}: {name}", number(value)) for group in ("mean", "std", "together") if found[group]
              for name, value in found[group].items()]  # fmt: skip
     console().print(facts_table(f"{run} on {source}", rows))
+
+
+def _read_like(options: ReadOptions, source: str, model: Pretrained, *, labels: bool = False) -> NodeDataset:
+    """Read data with the columns that a model was trained on, where guessing would find others.
+
+    Features that were drawn from labels are drawn as they were for the model. What the user says wins.
+
+    Args:
+        options: What the user said.
+        source: A catalogue name, a file or a folder.
+        model: The model.
+        labels: Whether its label columns are wanted too.
+
+    Returns:
+        The data; with other columns than the model's if those are not there, which the model refuses in its own words.
+    """
+    known = model.reading
+    if kind_of(source) == "catalogue":
+        if catalog()[source].features != "stored" and "feature_noise" in known:
+            noise = known["feature_noise"] if options.noise is None else options.noise
+            seed = known["feature_seed"] if options.feature_seed is None else options.feature_seed
+            options = replace(options, noise=noise, feature_seed=seed)
+        return options.read(source)
+    names = model.feature_names if options.features is None else None
+    alike = options
+    if labels and not options.label and "label_columns" in known:
+        alike = replace(options, label=known["label_columns"], task=options.task or model.objective.task)
+    for wish, features in ((alike, None), (alike, names), (options, names)):
+        with suppress(DataError, UsageError):  # what is wrong with the data is said by the plain reading below
+            found = wish.read(source, features=features)
+            if names is None or set(names) <= set(found.feature_names or ()):
+                return found
+    return options.read(source)

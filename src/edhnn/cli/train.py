@@ -103,7 +103,7 @@ def _print(summary: RunSummary) -> None:
     metric = summary.metric.replace("_", " ")
     each = " ".join(f"{value:.1f}" if unit else f"{value:.3g}" for value in summary.test)
     rows = [
-        (f"test {metric}", f"{summary.test_mean:.2f} ± {summary.test_std:.2f}{unit}"),
+        (f"test {metric}", f"{summary.shown(summary.test_mean)} ± {summary.shown(summary.test_std)}{unit}"),
         ("of each split", each),
         ("selected epochs", " ".join(map(str, summary.best_epoch))),
         ("parameters", f"{summary.num_parameters:,}"),

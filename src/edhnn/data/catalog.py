@@ -100,6 +100,14 @@ def find_entry(name: str) -> CatalogEntry:
     return entries[name]
 
 
+def is_catalogued(dataset: NodeDataset) -> bool:
+    """Whether a dataset is one of the catalogue, and does not only bear its name."""
+    entry, hypergraph = catalog().get(dataset.name), dataset.hypergraph
+    return entry is not None and (entry.num_nodes, entry.num_hyperedges, entry.num_incidences) == (
+        hypergraph.num_nodes, hypergraph.num_edges, hypergraph.num_incidences
+    )  # fmt: skip
+
+
 def load_dataset(
     name: str, *, data_dir: Path | None = None, noise: float = 1.0, feature_seed: int = 0, limits: Limits | None = None
 ) -> NodeDataset:

@@ -20,7 +20,7 @@ from torch import Tensor
 from edhnn.data.dataset import Task
 from edhnn.data.labels import Labels, labels_from_columns, labels_from_values
 from edhnn.errors import DataError, UsageError, unknown_name
-from edhnn.typing import FloatArray
+from edhnn.typing import FloatArray, JsonObject
 
 LABEL_GUESSES = ("label", "labels", "class", "category", "kind", "target", "y")
 
@@ -53,8 +53,14 @@ class NodeColumns:
     x: Tensor | None = None
     feature_names: tuple[str, ...] | None = None
     labels: Labels | None = None
+    label_columns: tuple[str, ...] = ()
     attributes: dict[str, Sequence[Any]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+
+    @property
+    def details(self) -> JsonObject:
+        """What is recorded about them."""
+        return {"label_columns": list(self.label_columns)} if self.label_columns else {}
 
 
 def sort_columns(
@@ -74,7 +80,7 @@ def sort_columns(
     result = NodeColumns()
     label_names = _label_names(columns, request, result.notes)
     if label_names:
-        result.labels = _labels(columns, label_names, request)
+        result.labels, result.label_columns = _labels(columns, label_names, request), label_names
     feature_names = _feature_names(columns, request, label_names, result.notes)
     if feature_names:
         matrix = np.empty((count, len(feature_names)), dtype=np.float32)

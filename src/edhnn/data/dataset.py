@@ -42,6 +42,10 @@ class Provenance:
     details: JsonObject = field(default_factory=dict)
 
 
+READING = ("label_columns", "feature_noise", "feature_seed")
+"""Keys of `Provenance.details` that say which columns are labels, and how features were drawn."""
+
+
 @final
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class NodeDataset:
@@ -121,6 +125,11 @@ class NodeDataset:
         if self.class_names is not None:
             return len(self.class_names)
         return int(self.y.max()) + 1 if len(self.y) else 0
+
+    @property
+    def reading(self) -> JsonObject:
+        """How labels and features were read, as far as it is known and matters for reading other data alike."""
+        return {key: self.provenance.details[key] for key in READING if key in self.provenance.details}
 
     def to(self, device: torch.device | str) -> NodeDataset:
         """The same dataset with its tensors on another device."""

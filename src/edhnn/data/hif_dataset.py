@@ -73,7 +73,7 @@ def dataset_from_document(
             source,
             "hif",
             (*found.notes, *(f"only in the document, not in the dataset: {part}" for part in left_behind)),
-            {**details, **({"origin": mark.provenance} if mark else {})},
+            {**details, **found.details, **({"origin": mark.provenance} if mark else {})},
         ),
     )
 

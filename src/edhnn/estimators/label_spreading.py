@@ -23,12 +23,11 @@ from edhnn.diffusion.problem import DiffusionProblem
 from edhnn.diffusion.solution import Outcome, Solution, SolverError
 from edhnn.diffusion.solve import solve
 from edhnn.errors import DataError, UsageError
+from edhnn.estimators.partial_labels import accuracy_where_labelled, labelled
 from edhnn.hypergraph import Hypergraph
 from edhnn.potentials.clique import CliqueExpansion
 from edhnn.potentials.node import SquaredDistance
-from edhnn.typing import BoolArray, FloatArray
-
-UNLABELLED = -1
+from edhnn.typing import FloatArray
 
 
 class HypergraphLabelSpreading(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
@@ -166,6 +165,10 @@ class HypergraphLabelSpreading(ClassifierMixin, BaseEstimator):  # type: ignore[
         distribution = self.predict_proba(X)
         return self.classes_[distribution.argmax(axis=1)]
 
+    def score(self, X: object, y: object, sample_weight: object = None) -> float:  # noqa: N803
+        """Accuracy over the samples that have a label."""
+        return accuracy_where_labelled(y, self.predict(X), sample_weight)
+
     def _diffused(self, hypergraph: Hypergraph, one_hot: FloatArray) -> tuple[Solution, float]:
         if not self.strength > 0:
             raise UsageError(f"The strength must be positive, or no label moves. Got {self.strength}.")
@@ -220,13 +223,6 @@ def _validated(model: BaseEstimator, data: Any, y: object, *, reset: bool = True
     positive = sp.csr_array(data > 0)
     positive.eliminate_zeros()
     return positive.astype(np.float64), labels
-
-
-def labelled(labels: Any) -> BoolArray:
-    """Which entries are not -1; among strings and objects not "-1" either."""
-    if labels.dtype.kind in "biuf":
-        return np.asarray(labels != UNLABELLED)
-    return np.array([label not in (UNLABELLED, str(UNLABELLED)) for label in labels.tolist()], dtype=bool)
 
 
 def _normalised(mass: FloatArray, prior: FloatArray) -> FloatArray:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
+from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from edhnn.data.dataset import NodeDataset, Task
@@ -17,6 +17,7 @@ from edhnn.estimators.samples import NodeSamples
 from edhnn.hypergraph import Hypergraph
 from edhnn.models.registry import MODELS, make_config, make_model
 from edhnn.seeding import derive_seed
+from edhnn.training.checks import check_features
 from edhnn.training.config import TrainConfig
 from edhnn.training.fit import FitResult, fit_inputs
 from edhnn.training.inputs import Inputs, Scaling, make_inputs
@@ -91,6 +92,7 @@ class NetworkEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is 
             raise DataError("A node must be labelled once. The selection holds a node twice.")
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         dataset = self._dataset(samples, nodes, labels[known])
+        check_features(dataset)
         split = self._split(nodes, dataset, seed)
         config = self._train_config(samples)
         inputs = make_inputs(dataset, config)
@@ -113,6 +115,7 @@ class NetworkEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is 
         if samples.shape[1] != self.n_features_in_:
             raise DataError(f"X must have {self.n_features_in_} features, as in training. Got {samples.shape[1]}.")
         dataset = NodeDataset(name="samples", hypergraph=samples.hypergraph, x=samples.x)
+        check_features(dataset)
         inputs: Inputs = make_inputs(dataset, self.train_config_, self.scaling_)
         self.model_.eval()
         with torch.no_grad():
@@ -128,10 +131,12 @@ class NetworkEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is 
         if features is not None:
             raise UsageError("With X beside it, the first argument must be a Hypergraph. Got a table.")
         options: dict[str, Any] = {"accept_sparse": "csr", "reset": reset, "dtype": np.float32}
-        if reset:
+        if reset and self._task == "classification":
             table, _ = validate_data(self, data, y, multi_output=True, y_numeric=False, **options)
         else:
             table = validate_data(self, data, **options)
+        if reset and self._task == "regression" and y is not None:  # NaN is unknown
+            check_array(y, ensure_2d=False, dtype=None, ensure_all_finite="allow-nan", input_name="y")
         alone = torch.empty(0, dtype=torch.int64)
         return NodeSamples(Hypergraph(alone, alone, table.shape[0], 0), table)
 

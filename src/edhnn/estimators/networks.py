@@ -18,8 +18,8 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from edhnn.data.dataset import NodeDataset
 from edhnn.errors import DataError
-from edhnn.estimators.label_spreading import UNLABELLED, labelled
 from edhnn.estimators.network_base import NetworkEstimator, sample_targets
+from edhnn.estimators.partial_labels import UNLABELLED, accuracy_where_labelled, labelled, r2_where_known
 from edhnn.estimators.samples import NodeSamples
 from edhnn.typing import FloatArray, IntArray
 
@@ -65,7 +65,9 @@ class EDHNNClassifier(ClassifierMixin, NetworkEstimator):  # type: ignore[misc]
         labels = sample_targets(y, count)
         if labels.ndim == 2 and labels.shape[1] == 1:
             labels = column_or_1d(labels, warn=True)
-        known = labelled(labels) if labels.ndim == 1 else np.ones(count, dtype=bool)
+        if labels.ndim != 1:
+            raise DataError(f"'y' must have one class per sample. Got an array of shape {labels.shape}.")
+        known = labelled(labels)
         check_classification_targets(labels[known])
         if not known.any():
             raise DataError(f"At least one node must be labelled. All {count} entries of 'y' are {UNLABELLED}.")
@@ -90,6 +92,10 @@ class EDHNNClassifier(ClassifierMixin, NetworkEstimator):  # type: ignore[misc]
         """The most probable class of each sample."""
         probabilities = self.predict_proba(hypergraph, X)  # refuses a classifier that is not fitted
         return self.classes_[probabilities.argmax(axis=1)]
+
+    def score(self, hypergraph: object, y: object, sample_weight: object = None, X: object = None) -> float:  # noqa: N803
+        """Accuracy over the samples that have a label; -1 is none."""
+        return accuracy_where_labelled(y, self.predict(hypergraph, X), sample_weight)
 
 
 class EDHNNRegressor(RegressorMixin, NetworkEstimator):  # type: ignore[misc]
@@ -123,3 +129,7 @@ class EDHNNRegressor(RegressorMixin, NetworkEstimator):  # type: ignore[misc]
         """The value of each sample; arguments as for `fit`, any hypergraph with the same features."""
         answers = self._answers(hypergraph, X)
         return answers[:, 0] if self._flat else answers
+
+    def score(self, hypergraph: object, y: object, sample_weight: object = None, X: object = None) -> float:  # noqa: N803
+        """The coefficient of determination over the samples whose values are known; NaN is unknown."""
+        return r2_where_known(y, self.predict(hypergraph, X), sample_weight)

@@ -8,7 +8,7 @@ from pathlib import Path
 import scipy.sparse as sp
 import torch
 
-from edhnn.data.dataset import NodeDataset, sparse_features
+from edhnn.data.dataset import NodeDataset, Provenance, sparse_features
 from edhnn.hypergraph import Hypergraph
 from edhnn.training.state import read_tensors, write_tensors
 
@@ -33,6 +33,7 @@ def write_training_data(dataset: NodeDataset, path: Path) -> None:
         "task": dataset.task,
         "class_names": dataset.class_names,
         "feature_names": dataset.feature_names,
+        "reading": dataset.reading,
     }
     kept = {name: tensor.contiguous() for name, tensor in tensors.items() if tensor is not None}
     write_tensors(kept, path, {"dataset": json.dumps(facts)})
@@ -63,4 +64,5 @@ def read_training_data(path: Path) -> NodeDataset:
         task=facts["task"],
         class_names=None if facts["class_names"] is None else tuple(facts["class_names"]),
         feature_names=None if facts["feature_names"] is None else tuple(facts["feature_names"]),
+        provenance=Provenance("memory", "python", details=facts["reading"]),
     )

@@ -17,14 +17,13 @@ class DivergedError(EdhnnError):
         epoch: The epoch it was noticed in.
         where: The first place found.
         remedy: What to do.
+        best_epoch: The epoch whose parameters the model holds now; 0 if it holds none that are good.
     """
 
-    def __init__(self, epoch: int, where: str, remedy: str) -> None:
-        self.epoch, self.where = epoch, where
-        super().__init__(
-            f"The loss must stay finite. At epoch {epoch} it is not: {where}. {remedy} "
-            "The last good checkpoint is kept."
-        )
+    def __init__(self, epoch: int, where: str, remedy: str, *, best_epoch: int = 0) -> None:
+        self.epoch, self.where, self.best_epoch = epoch, where, best_epoch
+        kept = f" The model of epoch {best_epoch}, the best until then, is kept." if best_epoch else ""
+        super().__init__(f"The loss must stay finite. At epoch {epoch} it is not: {where}. {remedy}{kept}")
 
 
 def first_culprit(model: nn.Module, *inputs: Any) -> str:

@@ -18,6 +18,7 @@ from edhnn.data.dataset import NodeDataset
 from edhnn.errors import DataError, UsageError
 from edhnn.training.pretrained import Pretrained, from_pretrained
 from edhnn.training.run_folder import RunFolder
+from edhnn.training.tasks import labels_of
 
 
 @final
@@ -82,10 +83,10 @@ def load_models(path: Path, split: int | None = None) -> Ensemble:
 
 
 def with_classes(dataset: NodeDataset, model: Pretrained) -> NodeDataset:
-    """The dataset with its classes numbered as the model numbers them.
+    """The dataset with its classes numbered, and its label columns ordered, as the model has them.
 
     Raises:
-        DataError: if the tasks differ, or the dataset has a class the model does not know.
+        DataError: if the tasks differ, the dataset has a class the model does not know, or other label columns.
     """
     if dataset.y is None:
         return dataset
@@ -94,14 +95,19 @@ def with_classes(dataset: NodeDataset, model: Pretrained) -> NodeDataset:
             f"The model was trained for {model.objective.task}. The labels of '{dataset.name}' are for {dataset.task}.",
             remedy="Say what they are with --task, or name another label with --label.",
         )
-    ours, theirs = model.class_names, dataset.class_names
-    if dataset.task != "classification" or ours is None or theirs is None or ours == theirs:
+    return _numbered(dataset, model) if dataset.task == "classification" else _ordered(dataset, model)
+
+
+def _numbered(dataset: NodeDataset, model: Pretrained) -> NodeDataset:
+    ours, theirs, y = model.class_names, dataset.class_names, dataset.y
+    assert y is not None
+    if ours is None or theirs is None or ours == theirs:
         if (dataset.num_classes or 0) > model.model.num_classes:
             raise DataError(
                 f"The model knows {model.model.num_classes} classes. '{dataset.name}' has {dataset.num_classes}."
             )
         return dataset
-    used = [theirs[number] for number in torch.unique(dataset.y[dataset.y >= 0]).tolist()]
+    used = [theirs[number] for number in torch.unique(y[y >= 0]).tolist()]
     unknown = [str(name) for name in used if name not in ours]
     if unknown:
         raise DataError(
@@ -111,4 +117,20 @@ def with_classes(dataset: NodeDataset, model: Pretrained) -> NodeDataset:
         )
     number = {name: place for place, name in enumerate(ours)}
     mapped = torch.tensor([*(number.get(name, -1) for name in theirs), -1])  # the last entry is for unlabelled
-    return replace(dataset, y=mapped[dataset.y], class_names=ours)
+    return replace(dataset, y=mapped[y], class_names=ours)
+
+
+def _ordered(dataset: NodeDataset, model: Pretrained) -> NodeDataset:
+    y, ours = labels_of(dataset), model.label_names
+    theirs = dataset.class_names if dataset.task == "multilabel" else dataset.reading.get("label_columns")
+    if y.shape[1] != model.objective.num_outputs or (ours and theirs and set(ours) != set(theirs)):
+        shown = [", ".join(map(str, names)) if names else "unnamed" for names in (ours, theirs)]
+        raise DataError(
+            f"The label columns must be the {model.objective.num_outputs} of the training ({shown[0]}). "
+            f"'{dataset.name}' has {y.shape[1]} ({shown[1]}).",
+            remedy="Name them with --label, once for each.",
+        )
+    if not ours or not theirs or tuple(ours) == tuple(theirs):
+        return dataset
+    places = [list(theirs).index(name) for name in ours]
+    return replace(dataset, y=y[:, places], class_names=ours if dataset.task == "multilabel" else None)

@@ -41,6 +41,11 @@ def evaluate_run(path: Path, dataset: NodeDataset, split: int | None = None) -> 
     """
     models = load_models(path, split)
     own = _is_own(path, dataset)
+    if dataset.y is None:
+        raise DataError(
+            f"An evaluation needs labels. '{dataset.name}' has none.",
+            remedy="Name the label column or attribute with --label.",
+        )
     fitting = models.fitted(dataset)
     known = known_nodes(fitting)
     if not len(known):

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 import torch
@@ -137,7 +137,7 @@ def fit_inputs(
     y_train, y_valid = y[split.train], y[split.valid]  # test labels are not touched before the end
     x, hypergraph = inputs.x, inputs.hypergraph
     optimiser = make_adam(model, config)
-    now = FitState() if state is None else state
+    now = FitState() if state is None else replace(state)
     if now.epoch:
         model.load_state_dict(now.model)
         load_adam(optimiser, model, now.adam)
@@ -146,10 +146,12 @@ def fit_inputs(
     noiseless: bool | None = None
 
     def snapshot() -> FitState:
-        now.model = {name: tensor.detach() for name, tensor in model.state_dict().items()}
-        now.adam = adam_tensors(optimiser, model)
-        now.seconds = before + time.perf_counter() - begun
-        return now
+        return replace(
+            now,
+            model={name: tensor.detach().clone() for name, tensor in model.state_dict().items()},
+            adam={name: tensor.clone() for name, tensor in adam_tensors(optimiser, model).items()},
+            seconds=before + time.perf_counter() - begun,
+        )
 
     for epoch in range(now.epoch + 1, config.epochs + 1):
         if config.patience is not None and now.epoch - now.best_epoch >= config.patience:
@@ -178,7 +180,7 @@ def fit_inputs(
             if now.best_epoch:
                 model.load_state_dict(now.best)
             raise DivergedError(epoch, where, f"Lower the learning rate (now {config.learning_rate:g}), or scale the "
-                                "features (feature_scaling standard).")  # fmt: skip
+                                "features (feature_scaling standard).", best_epoch=now.best_epoch)  # fmt: skip
         outputs = fresh if noiseless else None
         train = objective.metrics(seen[split.train], y_train)
         valid = objective.metrics(seen[split.valid], y_valid)

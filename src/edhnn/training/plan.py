@@ -9,7 +9,7 @@ from typing import Any, Final, final
 
 import torch
 
-from edhnn.data.catalog import catalog, default_splits
+from edhnn.data.catalog import default_splits, is_catalogued
 from edhnn.data.dataset import NodeDataset
 from edhnn.data.splits import Split, random_splits, splits_sha256
 from edhnn.errors import UsageError
@@ -86,6 +86,7 @@ class Plan:
                 "num_features": dataset.num_features,
                 "num_classes": dataset.num_classes,
                 "class_names": None if dataset.class_names is None else list(dataset.class_names),
+                **dataset.reading,
                 "sha256": dataset_sha256(dataset),
             },
             "model": self.model,
@@ -115,8 +116,7 @@ def choose_splits(dataset: NodeDataset, count: int) -> list[Split]:
 
     For datasets of the catalogue they are the frozen ones. Elsewhere they are drawn the same way, with seed 0.
     """
-    nodes = dataset.hypergraph.num_nodes
-    if dataset.name in catalog() and catalog()[dataset.name].num_nodes == nodes:
+    if is_catalogued(dataset):
         return default_splits(dataset, count)
     known = known_nodes(dataset)
     drawn = random_splits(len(known), count)

@@ -60,9 +60,11 @@ def _said(values: Tensor, title: str, model: Pretrained, names: Sequence[str]) -
     if task == "regression":
         table = values[:, None] if values.dim() == 1 else values
         numbers = [[None if value != value else value for value in column] for column in table.T.tolist()]
+        targets = model.label_names or range(len(numbers))
         several = len(numbers) > 1
         return {
-            f"{title}_{k}" if several else title: pa.array(column, pa.float64()) for k, column in enumerate(numbers)
+            f"{title}_{name}" if several else title: pa.array(column, pa.float64())
+            for name, column in zip(targets, numbers, strict=True)
         }
     if task == "multilabel":
         rows = [

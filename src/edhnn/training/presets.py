@@ -16,7 +16,7 @@ from typing import Any, Final, Literal, final, get_args
 
 import torch
 
-from edhnn.data.catalog import catalog
+from edhnn.data.catalog import catalog, is_catalogued
 from edhnn.data.dataset import NodeDataset
 from edhnn.data.doctor.forecast import forecast
 from edhnn.data.doctor.machine import Rates
@@ -78,7 +78,7 @@ def find_preset(dataset: NodeDataset, model: str = "ed-hnn", name: PresetName | 
     Args:
         dataset: The dataset; ``paper`` and ``official`` go by its catalogue name.
         model: The model.
-        name: The preset; if not given ``paper`` where it has the dataset, else ``auto``.
+        name: The preset; if not given ``paper`` where it has the dataset of the catalogue, else ``auto``.
 
     Returns:
         The preset.
@@ -92,7 +92,7 @@ def find_preset(dataset: NodeDataset, model: str = "ed-hnn", name: PresetName | 
     if name is not None and name not in get_args(PresetName):
         raise unknown_name("preset", name, get_args(PresetName))
     if name is None:
-        name = "paper" if dataset.name in _datasets("paper", model) else "auto"
+        name = "paper" if is_catalogued(dataset) and dataset.name in _datasets("paper", model) else "auto"
     if name == "auto":
         return auto_preset(dataset, model)
     return recorded_preset(dataset.name, model, name)

@@ -6,7 +6,7 @@ is read.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, final
 
@@ -46,6 +46,7 @@ class Pretrained:
         class_names: The classes as their owner wrote them.
         feature_names: The feature columns, in their order.
         scaling: How features are scaled.
+        reading: Which columns were the labels, or how features were drawn: other data are read alike.
     """
 
     name: str
@@ -55,6 +56,13 @@ class Pretrained:
     class_names: tuple[NodeOrEdgeId, ...] | None = None
     feature_names: tuple[str, ...] | None = None
     scaling: Scaling | None = None
+    reading: JsonObject = field(default_factory=dict)
+
+    @property
+    def label_names(self) -> tuple[NodeOrEdgeId, ...] | None:
+        """The columns of the answers: classes, labels that may hold together, or targets; ``None`` if unnamed."""
+        targets = self.reading.get("label_columns")
+        return tuple(targets) if self.objective.task == "regression" and targets else self.class_names
 
     def answers(self, dataset: NodeDataset) -> Float[Tensor, "N C"]:
         """Probabilities or values for every node of a dataset: the one it was trained on, a grown one, or another.
@@ -124,6 +132,7 @@ class Pretrained:
             "objective": asdict(self.objective),
             "train_config": asdict(self.config),
             "feature_scaling": None if self.scaling is None else asdict(self.scaling),
+            "reading": self.reading,
         }
 
 
@@ -175,6 +184,7 @@ def _from_facts(facts: JsonObject, folder: Path) -> Pretrained:
         class_names=None if facts["class_names"] is None else tuple(facts["class_names"]),
         feature_names=None if facts["feature_names"] is None else tuple(facts["feature_names"]),
         scaling=None if scaling is None else Scaling(**_with_tuples(scaling)),
+        reading=facts.get("reading", {}),
     )
 
 

@@ -30,7 +30,7 @@ def write_report(
     memory = "-" if summary.peak_memory is None else size_in_words(summary.peak_memory)
     splits = zip(summary.test, summary.valid, summary.best_epoch, summary.split_seconds, strict=True)
     rows = [
-        (str(number), f"{test:.2f}", f"{valid:.2f}", str(epoch), f"{seconds:.1f}")
+        (str(number), summary.shown(test), summary.shown(valid), str(epoch), f"{seconds:.1f}")
         for number, (test, valid, epoch, seconds) in enumerate(splits)
     ]
     images = "\n".join(
@@ -43,7 +43,7 @@ def write_report(
     page = f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title><style>{_STYLE}</style></head><body>
 <h1>{escape(title)}</h1>
-<p class="figure">{summary.test_mean:.2f} ± {summary.test_std:.2f}{unit}</p>
+<p class="figure">{summary.shown(summary.test_mean)} ± {summary.shown(summary.test_std)}{unit}</p>
 <p class="remark">test {escape(metric)}, mean and sample standard deviation over {len(summary.test)} splits; the epoch
 of each split is the first of its best validation score.</p>
 {images}

@@ -116,7 +116,6 @@ def _train_splits(
         if jobs > 1:
             write_training_data(dataset, folder.inputs)
             run_workers(folder, jobs, wish, show)
-            folder.inputs.unlink(missing_ok=True)
             return
         inputs = make_inputs(dataset, plan.train)
         for number in unfinished:
@@ -136,6 +135,7 @@ def _train_splits(
                         should_stop=wish,
                     )
     finally:
+        folder.inputs.unlink(missing_ok=True)
         close()
 
 

@@ -77,6 +77,7 @@ def train_split(
         class_names=dataset.class_names,
         feature_names=dataset.feature_names,
         scaling=inputs.scaling,
+        reading=dataset.reading,
     )
     saved = time.monotonic()
     with folder.metrics.open("a", encoding="utf-8") as log:
@@ -100,8 +101,9 @@ def train_split(
             result = fit_inputs(
                 model, inputs, dataset, split, plan.train, seed=plan.split_seed(number), watch=each_epoch, state=state
             )
-        except DivergedError:
-            pretrained.save_pretrained(folder.model, overwrite=True)
+        except DivergedError as error:
+            if error.best_epoch:
+                pretrained.save_pretrained(folder.model, overwrite=True)
             raise
     pretrained.save_pretrained(folder.model, overwrite=True)
     facts = {

@@ -58,6 +58,10 @@ class RunSummary:
     origin: str
     run: str
 
+    def shown(self, value: float) -> str:
+        """A value of the metric for people: two digits of a share, four figures of an error."""
+        return f"{value:.4g}" if self.task == "regression" else f"{value:.2f}"
+
     def to_json(self) -> JsonObject:
         """The summary as JSON."""
         facts: JsonObject = finite(asdict(self))

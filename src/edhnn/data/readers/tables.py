@@ -124,7 +124,7 @@ def read_tables(path: Path, request: TableRequest, limits: Limits) -> NodeDatase
         edge_ids=edge_ids,
         node_attributes=found.attributes,
         edge_attributes={name: as_list(column) for name, column in edge_columns.items()},
-        provenance=Provenance(str(path), kind, tuple(notes + found.notes)),
+        provenance=Provenance(str(path), kind, tuple(notes + found.notes), found.details),
     )
 
 
