@@ -44,6 +44,7 @@ from edhnn.errors import DataError as DataError
 from edhnn.errors import DownloadError as DownloadError
 from edhnn.errors import EdhnnError as EdhnnError
 from edhnn.errors import LimitError as LimitError
+from edhnn.errors import MachineError as MachineError
 from edhnn.errors import MissingDependencyError as MissingDependencyError
 from edhnn.errors import UsageError as UsageError
 from edhnn.hypergraph import Hypergraph as Hypergraph

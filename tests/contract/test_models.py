@@ -124,8 +124,17 @@ def test_the_order_of_hyperedges_does_not_matter(name):
 
 @pytest.mark.parametrize(
     ("nodes", "edges"),
-    [(NODES, EDGES), (1, [[0]]), (1, []), (3, []), (3, [[], []]), (2, [[0], [1]]), (3, [[0, 1]])],
-    ids=["mixed", "one node", "one node alone", "no hyperedge", "empty hyperedges", "singletons", "isolated"],
+    [(NODES, EDGES), (0, []), (1, [[0]]), (1, []), (3, []), (3, [[], []]), (2, [[0], [1]]), (3, [[0, 1]])],
+    ids=[
+        "mixed",
+        "no node",
+        "one node",
+        "one node alone",
+        "no hyperedge",
+        "empty hyperedges",
+        "singletons",
+        "isolated",
+    ],
 )
 @every_model
 def test_odd_hypergraphs_give_finite_answers_and_gradients(name, nodes, edges):

@@ -363,6 +363,16 @@ def test_float32_works():
         torch.testing.assert_close(narrow.value.double(), wide.value, atol=5e-2, rtol=0)
 
 
+@pytest.mark.parametrize("scale", [1.0, 100.0])
+@pytest.mark.parametrize("potential", ["ce", "tv", "lec"])
+def test_the_gap_of_narrow_numbers_is_as_true_as_that_of_wide_ones(potential, scale):
+    hypergraph, x = random_hypergraph(25, 15, 6, seed=6), (scale * random_values(25, 2, 6)).float()
+    narrow = diffuse(hypergraph, x, potential=potential)
+    wide = diffuse(hypergraph, x.double(), potential=potential)
+    assert [record.gap for record in narrow.history] == [record.gap for record in wide.history]
+    assert torch.equal(narrow.value, wide.value.float())
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

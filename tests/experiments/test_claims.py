@@ -106,18 +106,19 @@ def test_depth_that_helps_only_ours():
 
 
 @pytest.mark.parametrize("name", ["figure3", "figure5"])
-def test_width_needs_a_gap_that_grows(name):
-    def value(gap):
+def test_operators_told_apart_and_coming_apart_are_two_claims(name):
+    def found(gap, splits=3):
         def score(cell, split):
             width = int(cell.column.split(", ")[1])
             return 0.1 + 1e-4 * noise(cell, split) + (gap(width) if cell.row == "Invariant" else 0)
 
-        return score
+        return [claim.verdict for claim in verdicts(name, score, splits=splits)]
 
-    assert verdicts(name, value(lambda width: 1 / width), splits=3)[0].verdict == "holds"
-    assert verdicts(name, value(lambda width: width / 100), splits=3)[0].verdict == "does not hold"
-    assert verdicts(name, value(lambda width: 0), splits=3)[0].verdict == "not distinguishable"
-    assert verdicts(name, value(lambda width: 0), splits=1)[0].verdict == "not enough records"
+    assert found(lambda width: 1 / width) == ["holds", "holds"]
+    assert found(lambda width: width / 100) == ["holds", "does not hold"]
+    assert found(lambda width: -0.05) == ["does not hold", "not distinguishable"]
+    assert found(lambda width: 0) == ["not distinguishable", "not distinguishable"]
+    assert found(lambda width: 0, splits=1) == ["not enough records", "not enough records"]
 
 
 def test_only_experiments_given_are_judged():

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch.autograd import forward_ad
 
-from edhnn import UsageError, kernels
+from edhnn import Hypergraph, UsageError, kernels, make_model
 from edhnn.kernels import dispatch, native_kernels
 from tests.kernels.implementations import needs_native
 from tests.kernels.strategies import random_case
@@ -53,6 +53,33 @@ def test_forward_mode_derivatives_are_not_lost(free):
         dual = forward_ad.make_dual(values, torch.ones_like(values))
         moved = forward_ad.unpack_dual(kernels.prox_total_variation(dual, edge_ptr, step, 2)).tangent
     torch.testing.assert_close(moved, torch.ones_like(values))  # a translation passes through
+
+
+def test_forward_mode_derivatives_of_network_kernels(free):
+    hypergraph = Hypergraph.from_hyperedges([[0, 1, 2], [2, 3], []], num_nodes=5)
+    generator = torch.Generator().manual_seed(0)
+    x, tangent = (torch.randn(5, 3, dtype=torch.float64, generator=generator) for _ in range(2))
+    weight, moved_weight = (torch.rand(5, dtype=torch.float64, generator=generator) for _ in range(2))
+    links = kernels.edge_links(hypergraph)
+    with forward_ad.dual_level():
+        dual, dual_weight = forward_ad.make_dual(x, tangent), forward_ad.make_dual(weight, moved_weight)
+        moved = forward_ad.unpack_dual(kernels.gather_sum(dual, links)).tangent
+        both = forward_ad.unpack_dual(kernels.gather_sum(dual, links, dual_weight)).tangent
+    torch.testing.assert_close(moved, kernels.gather_sum(tangent, links))
+    expected = kernels.gather_sum(tangent, links, weight) + kernels.gather_sum(x, links, moved_weight)
+    torch.testing.assert_close(both, expected)
+
+
+def test_forward_mode_derivatives_of_a_network(free):
+    hypergraph = Hypergraph.from_hyperedges([[0, 1, 2], [2, 3]], num_nodes=4)
+    model = make_model("ed-hnn", in_features=3, num_classes=2, hidden=4).double().eval()
+    generator = torch.Generator().manual_seed(0)
+    x, tangent = (torch.randn(4, 3, dtype=torch.float64, generator=generator) for _ in range(2))
+    with forward_ad.dual_level():
+        moved = forward_ad.unpack_dual(model(forward_ad.make_dual(x, tangent), hypergraph)).tangent
+    step = 1e-6
+    expected = (model(x + step * tangent, hypergraph) - model(x - step * tangent, hypergraph)) / (2 * step)
+    torch.testing.assert_close(moved, expected, rtol=1e-5, atol=1e-7)
 
 
 @needs_native

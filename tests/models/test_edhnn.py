@@ -156,6 +156,10 @@ def test_pairs_of_nodes_and_hyperedges_serve_as_a_hypergraph():
         ("ed-hnn", {"rho_layers": 0}, "at least 1 layer"),
         ("ed-hnn", {"update": "concat", "update_layers": 0}, "at least 1 layer"),
         ("ed-hnn", {"update": "gated"}, "restart"),
+        ("ed-hnn", {"aggregate": "max"}, "sum, mean"),
+        ("ed-hnn-ii", {"aggregate": "Mean"}, "Did you mean 'mean'"),
+        ("jump-link", {"aggregate": "max"}, "sum, mean"),
+        ("ed-hnn", {"degree": "sqrt"}, "log"),
         ("ed-hnn", {"norm": "instance"}, "batch"),
         ("ed-hnn", {"activation": "tanh"}, "prelu"),
         ("ed-hnn", {"dropout": 1.0}, "less than 1"),
@@ -204,3 +208,17 @@ def test_batch_norm_runs_by_the_definition():
     model(x, hypergraph).sum().backward()
     model.eval()
     assert torch.isfinite(model(x, hypergraph)).all()
+
+
+def test_batch_norm_of_phi_is_over_nodes_and_of_rho_over_incidences():
+    hypergraph = Hypergraph.from_hyperedges([[0, 1, 2], [2, 3], [0, 3], [0, 1, 3]], num_nodes=6)  # two are isolated
+    model = make_model("ed-hnn", in_features=4, num_classes=2, norm="batch", hidden=5, dropout=0.0, input_dropout=0.0)
+    operator = model.operators[0]
+    h = torch.randn(6, 5, generator=torch.Generator().manual_seed(1))
+    node, edge = hypergraph.node_index, hypergraph.edge_index
+    spoken = operator.phi(h)
+    m_e = torch.stack([spoken[node[edge == e]].mean(dim=0) for e in range(4)])
+    said = operator.rho(torch.cat([h[node], m_e[edge]], dim=1))
+    alone = torch.zeros(5)
+    expected = torch.stack([said[node == v].mean(dim=0) if bool((node == v).any()) else alone for v in range(6)])
+    torch.testing.assert_close(operator.sum_to_nodes(h, hypergraph), expected)

@@ -37,10 +37,28 @@ def test_features_changed_in_place_or_by_option_are_read_again():
     assert len(made) == 4
 
 
-def test_inference_tensors_are_served():
+def test_inference_tensors_are_served_and_read_again_when_changed():
+    joined, model = sample(), build("hypernd").eval()
     with torch.inference_mode():
         x = features() * 1
-        assert build("hypernd")(x, sample()).isfinite().all()
+        first = model(x, joined)
+        assert first.isfinite().all()
+        x.mul_(2).add_(1)
+        assert torch.equal(model(x, joined), model(x.clone(), joined))
+
+
+def test_training_goes_on_after_inference_mode():
+    joined, x = sample(), features()
+    for name in ("ce-gcn", "hypergcn", "hgnn", "legcn"):
+        model = build(name)
+        with torch.inference_mode():
+            model(x, joined)
+        model.train()(x, joined).sum().backward()
+        assert all(parameter.grad is not None for parameter in model.parameters())
+
+
+def test_half_precision_is_no_other_key():
+    assert build("hypergcn").bfloat16()(features().bfloat16(), sample()).dtype == torch.bfloat16
 
 
 def test_nothing_outlives_its_hypergraph():

@@ -2,7 +2,7 @@
 
 The default splits are those the released code draws at its default seed: consecutive ``torch.randperm(N)`` from one CPU
 generator seeded 0; the first half trains, the next quarter validates, the rest tests. Not stratified.
-Paper: Section 5.1, "randomly split the data into training/validation/test samples using 50%/25%/25%".
+Paper: Section 4.1, "randomly split the data into training/validation/test samples using 50%/25%/25%".
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ def contextual_sbm(
 
     Each hyperedge tosses a fair coin for its minority class, then draws $\alpha$ nodes of it and $|e| - \alpha$ of the
     other, without replacement. Small $\alpha$ is homophilic, $\alpha = |e|/2$ heterophilic.
-    Paper: Algorithm 3, Section 5.3 and Table 3.
+    Paper: Algorithm 3, Section 4.2 and Table 3.
     Differs: the paper does not say which class is the minority; a random one reproduces its homophily row. The
     pseudo-code's loop 0..1000 would give 1,001 hyperedges; the text says 1,000, and so do we.
 
@@ -90,7 +90,7 @@ def label_features(
     r"""Gaussian features around the one-hot label, $x_v \sim \mathcal{N}([\mathrm{onehot}(y_v); 0], s^2 I)$.
 
     Drawn as ``numpy.random.RandomState(seed).normal(mean, s, shape)``, which is what the released code draws at its
-    default seed 0, then rounded to float32. Paper: Section 5.1 (Congress, Senate, Walmart, House) and 5.3.
+    default seed 0, then rounded to float32. Paper: Section 4.1 (Congress, Senate, Walmart, House) and 4.2.
 
     Args:
         y: Class labels 0..C-1, all known.

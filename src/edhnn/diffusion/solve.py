@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import torch
@@ -69,7 +70,7 @@ def solve(
     check_every: int = 10,
     watch: Watch | None = None,
 ) -> Solution:
-    """Minimise a diffusion problem.
+    """Minimise a diffusion problem, in 64 bits; the value is given in the bits of ``x``.
 
     Args:
         problem: The problem.
@@ -85,6 +86,8 @@ def solve(
         SolverError: if the tolerance is not reached and ``throw`` is set.
     """
     begun = time.perf_counter()
+    asked = problem.x.dtype
+    problem = replace(problem, x=problem.x.double())  # a gap of rounded numbers would prove nothing
     history: list[StepRecord] = []
     state, steps = solver.init(problem), 0
     bound = problem.x.new_full((problem.x.shape[1],), -torch.inf)
@@ -107,7 +110,7 @@ def solve(
         raise SolverError(
             f"{outcome.value} After {steps} steps the gap is {record.gap:.3g} and the residual {record.residual:.3g}."
         )
-    return Solution(found.h, outcome, steps, tuple(history), by)
+    return Solution(found.h.to(asked), outcome, steps, tuple(history), by)
 
 
 def _look(

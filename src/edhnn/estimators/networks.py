@@ -25,7 +25,7 @@ from edhnn.typing import FloatArray, IntArray
 
 
 class EDHNNClassifier(ClassifierMixin, NetworkEstimator):  # type: ignore[misc]
-    """A network that classifies nodes. Paper: Algorithm 1, Section 5.1 (the protocol).
+    """A network that classifies nodes. Paper: Algorithm 1, Section 4.1 (the protocol).
 
     Args:
         model: A name of the registry (`edhnn models`), ``ed-hnn`` if not given.

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
+from torch.autograd import forward_ad
 from torch.nn.functional import embedding_bag, gelu, layer_norm
 
 from edhnn.kernels.hashing import VECTOR_WIDTH, drop_mask, scale_of
@@ -33,12 +34,16 @@ def gather_sum(
     share = None if ptr is None else _reciprocal(ptr.diff(), x.dtype)[:, None]
     if mean == 2 and share is not None:
         x = x * share
-    if weight is not None and weight.requires_grad:
+    if weight is not None and _is_differentiated(weight):
         placed = weight if links.row_link is None else weight.index_select(0, links.row_link)
         out = _segment_sum(_spread_columns(x, links) * placed[:, None], links)
     else:
         out = _Product.apply(x, links, weight)  # type: ignore[no-untyped-call]
     return out * share if mean == 1 and share is not None else out
+
+
+def _is_differentiated(tensor: Tensor) -> bool:
+    return tensor.requires_grad or forward_ad.unpack_dual(tensor).tangent is not None  # type: ignore[no-untyped-call]
 
 
 def link_dot(x: Float[Tensor, "S C"], grad: Float[Tensor, "R C"], links: Links, mean: int) -> Float[Tensor, " I"]:
@@ -120,6 +125,10 @@ class _Product(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
         return _Product.apply(grad, ctx.links.transposed(), ctx.weight), None, None  # type: ignore[no-untyped-call]
 
+    @staticmethod
+    def jvp(ctx: Any, tangent: Tensor, *_: object) -> Tensor:
+        return _Product.apply(tangent, ctx.links, ctx.weight)  # type: ignore[no-any-return, no-untyped-call]
+
 
 class _Spread(torch.autograd.Function):
     """Each link gets its owner's row, in row order; ``place`` says where the owner's links stand there."""
@@ -133,6 +142,10 @@ class _Spread(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None]:
         return _Collect.apply(grad, *ctx.parts), None, None, None  # type: ignore[no-untyped-call]
 
+    @staticmethod
+    def jvp(ctx: Any, tangent: Tensor, *_: object) -> Tensor:
+        return _Spread.apply(tangent, *ctx.parts)  # type: ignore[no-any-return, no-untyped-call]
+
 
 class _Collect(torch.autograd.Function):
     """The transpose of `_Spread`: each owner gets the sum of its links."""
@@ -145,6 +158,10 @@ class _Collect(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None]:
         return _Spread.apply(grad, *ctx.parts), None, None, None  # type: ignore[no-untyped-call]
+
+    @staticmethod
+    def jvp(ctx: Any, tangent: Tensor, *_: object) -> Tensor:
+        return _Collect.apply(tangent, *ctx.parts)  # type: ignore[no-any-return, no-untyped-call]
 
 
 def _spread_rows(x: Tensor, links: Links) -> Tensor:

@@ -176,7 +176,9 @@ class GATLayer(nn.Module):
         scores = head_scores(z, self.target).index_select(0, links.row_index)
         scores = F.leaky_relu(scores + head_scores(z, self.source).index_select(0, links.row_column), 0.2)
         out = attend(z, links, link_softmax(scores, links))
-        return (out.view(len(out), self.heads, -1).mean(dim=1) if self.average else out) + self.bias
+        return (
+            out.view(len(out), self.heads, out.shape[1] // self.heads).mean(dim=1) if self.average else out
+        ) + self.bias
 
 
 def hidden_norms(norm: BatchOrNone, width: int, layers: int) -> nn.ModuleList:

@@ -3,7 +3,7 @@ r"""One layer that learns a diffusion step from pairs of states.
 $$ \hat h_v = (1 - \alpha) \sum_{e \ni v} \hat\rho([h_v ; m_e]) + \alpha h_v,
    \quad m_e = \sum_{u \in e} \hat\phi(h_u). $$
 
-No encoder, no classifier, no norm on the input. Paper: Section 5.2, Appendix F.5.
+No encoder, no classifier, no norm on the input. Paper: Section 4.4, Appendix F.5.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from edhnn.hypergraph import Hypergraph
+from edhnn.models.option_checks import check_choices
 from edhnn.nn.aggregate import Aggregate
 from edhnn.nn.equivariant import EquivariantOperator, InvariantOperator
 from edhnn.nn.mlp import MLP, NormName
@@ -47,9 +48,12 @@ class DiffusionRegressionConfig:
     norm: NormName = "layer"
     equivariant: bool = True
 
+    def __post_init__(self) -> None:
+        check_choices(self, aggregate=Aggregate)
+
 
 class DiffusionRegression(nn.Module):
-    """A learned diffusion step. Paper: Section 5.2, Appendix F.5.
+    """A learned diffusion step. Paper: Section 4.4, Appendix F.5.
 
     Args:
         config: Its choices; the defaults if not given.

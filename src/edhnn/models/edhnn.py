@@ -18,13 +18,16 @@ from typing import Literal, final
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from edhnn.errors import UsageError, unknown_name
+from edhnn.errors import UsageError
 from edhnn.hypergraph import Hypergraph
 from edhnn.models.contract import HypergraphLike, as_hypergraph
 from edhnn.models.encoded import EncodedConfig, EncodedModel
+from edhnn.models.option_checks import check_choices
 from edhnn.nn.aggregate import Aggregate
 from edhnn.nn.equivariant import EquivariantOperator, InvariantOperator, prepare, sum_to_nodes
 from edhnn.nn.update import ConcatUpdate, DegreeFeature, RestartUpdate
+
+Update = Literal["restart", "concat"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,11 +50,15 @@ class EDHNNConfig(EncodedConfig):
     rho_layers: int = 2
     update_layers: int = 2
     aggregate: Aggregate = "mean"
-    update: Literal["restart", "concat"] = "restart"
+    update: Update = "restart"
     restart: float = 0.5
     degree: DegreeFeature = "log"
     tied: bool = True
     edge_features: int = 0
+
+    def __post_init__(self) -> None:
+        super(EDHNNConfig, self).__post_init__()
+        check_choices(self, aggregate=Aggregate, update=Update, degree=DegreeFeature)
 
 
 class UpdatedModel(EncodedModel):
@@ -60,8 +67,6 @@ class UpdatedModel(EncodedModel):
     def _update(self, config: EDHNNConfig) -> nn.Module:
         if config.update == "restart":
             return RestartUpdate(self._mlp_or_identity(config.hidden, config.update_layers), config.restart)
-        if config.update != "concat":
-            raise unknown_name("update", config.update, ("restart", "concat"))
         if config.update_layers < 1:
             raise UsageError("The update 'concat' must have at least 1 layer. Got 0.")
         extra = 0 if config.degree == "none" else 1

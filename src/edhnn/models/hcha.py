@@ -143,4 +143,6 @@ class HypergraphConvolution(nn.Module):
         m_e = divided(attend(z, kernels.edge_links(hypergraph), spoken), edge_total(hypergraph, z))
         out = attend(m_e, links, alpha)
         out = divided(out, node_total(hypergraph, z))
-        return (out.view(len(out), self.heads, -1).mean(dim=1) if self.average else out) + self.bias
+        return (
+            out.view(len(out), self.heads, out.shape[1] // self.heads).mean(dim=1) if self.average else out
+        ) + self.bias

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from edhnn.models.contract import HypergraphLike, as_hypergraph
 from edhnn.models.encoded import EncodedConfig, EncodedModel
+from edhnn.models.option_checks import check_choices
 from edhnn.nn.aggregate import Aggregate, to_edges, to_nodes
 from edhnn.nn.update import RestartUpdate
 
@@ -31,6 +32,10 @@ class JumpLinkConfig(EncodedConfig):
     layers: int = 2
     aggregate: Aggregate = "mean"
     restart: float = 0.5
+
+    def __post_init__(self) -> None:
+        super(JumpLinkConfig, self).__post_init__()
+        check_choices(self, aggregate=Aggregate)
 
 
 class JumpLink(EncodedModel):

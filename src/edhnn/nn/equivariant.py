@@ -103,11 +103,12 @@ class EquivariantOperator(nn.Module):
         prepared: SplitLayer | None = None,
     ) -> Float[Tensor, "N D2"]:
         """The fast path: no tensor of a row per incidence, no product on incidences."""
-        if self.rho.norm == "batch":  # its statistics are over incidences: the definition it is
-            z_ev = self.forward(node_to_incidence(h, hypergraph), hypergraph, x_e)
-            return incidences_to_nodes(z_ev, hypergraph, self.aggregate)
         spoken: Tensor = self.phi(h)
         m_e = to_edges(spoken, hypergraph, self.aggregate)
+        if self.rho.norm == "batch":  # its statistics are over incidences: a row for each it is
+            m_ev = edge_to_incidence(_with_features(m_e, x_e), hypergraph)
+            z_ev = self.rho(torch.cat([node_to_incidence(h, hypergraph), m_ev], dim=1))
+            return incidences_to_nodes(z_ev, hypergraph, self.aggregate)
 
         def product(matrix: Tensor) -> Tensor:
             """The hyperedges' half of the first layer commutes with the aggregation: the shorter side does it."""

@@ -40,7 +40,8 @@ class GraphOperator:
         """The product."""
         weight = self._copies.get(x.dtype)
         if weight is None:
-            weight = self._copies[x.dtype] = self.weight.to(x)
+            with torch.inference_mode(False), torch.no_grad():  # training may meet it later
+                weight = self._copies[x.dtype] = self.weight.to(x)
         return kernels.gather_sum(x, self.links, weight)
 
 

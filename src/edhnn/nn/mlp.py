@@ -72,7 +72,7 @@ class LayerNorm(nn.LayerNorm):
 
 
 class MLP(nn.Module):
-    r"""A perceptron in the paper's order. Paper: Appendix F.2 (the maps $\hat\phi, \hat\rho, \hat\varphi$).
+    r"""A perceptron in the paper's order. Paper: Appendix F.3 (the maps $\hat\phi, \hat\rho, \hat\varphi$).
 
     Args:
         in_features: Width of the input.

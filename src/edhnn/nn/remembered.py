@@ -53,7 +53,9 @@ def per_features(
 
     Args:
         hypergraph: The hypergraph.
-        x: Features. Those that want a gradient are computed with each time, and so are features changed in place.
+        x: Features. Those that want a gradient are computed with each time, and so are features changed in place and
+            those made in inference mode, of which torch does not say whether they were changed. Nor does it say so of
+            memory that is shared with NumPy: change that and the old answer stays.
         name: What is made.
         key: What else it depends on: options.
         make: Makes it.
@@ -62,11 +64,10 @@ def per_features(
     Returns:
         What was made.
     """
-    if (x.requires_grad and torch.is_grad_enabled()) or torch.compiler.is_compiling():
+    if (x.requires_grad and torch.is_grad_enabled()) or x.is_inference() or torch.compiler.is_compiling():
         return make(x)
     known = _BY_FEATURES.setdefault(hypergraph, WeakTensorKeyDictionary()).setdefault(x, {})  # type: ignore[no-untyped-call]
-    version = 0 if x.is_inference() else x._version
-    stamp = version, key, tuple(tensor.cpu().numpy().tobytes() for tensor in tensors)
+    stamp = x._version, key, tuple(tensor.cpu().double().numpy().tobytes() for tensor in tensors)
     if name not in known or known[name][0] != stamp:
         with torch.inference_mode(False), torch.no_grad():
             known[name] = stamp, make(x)

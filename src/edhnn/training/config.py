@@ -22,7 +22,7 @@ TRANSFORMS: Mapping[str, Callable[[Hypergraph], Hypergraph]] = {"add_singletons"
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainConfig:
-    """Full-batch Adam and what surrounds it; the defaults are the paper's. Paper: Appendix F.2.
+    """Full-batch Adam and what surrounds it; the defaults are the paper's. Paper: Appendix F.3.
 
     Attributes:
         epochs: Steps.

@@ -86,7 +86,7 @@ def fit(
     watch: Watch | None = None,
     state: FitState | None = None,
 ) -> FitResult:
-    """Train a model on a split and select its best epoch. Paper: Appendix F.2 (the protocol), Section 5.1.
+    """Train a model on a split and select its best epoch. Paper: Appendix F.3 (the protocol), Section 4.1.
 
     Args:
         model: Any module ``model(x, hypergraph) -> [N, outputs]``. One of ours draws its dropout masks from ``seed``;

@@ -17,7 +17,7 @@ Metrics = dict[str, float]
 
 
 def classification_metrics(logits: Float[Tensor, "N C"], y: Int[Tensor, " N"]) -> Metrics:
-    """The share of labelled nodes whose largest output is their class. Paper: Appendix F.2 (accuracy)."""
+    """The share of labelled nodes whose largest output is their class. Paper: Appendix F.3 (accuracy)."""
     known = y >= 0
     hits = (logits.argmax(dim=1) == y)[known]
     return {"accuracy": _share(int(hits.sum()), len(hits))}

@@ -112,7 +112,7 @@ def plan_from_json(facts: JsonObject) -> Plan:
 
 
 def choose_splits(dataset: NodeDataset, count: int) -> list[Split]:
-    """The default splits: 50 % train, 25 % validation, 25 % test of the labelled nodes. Paper: Section 5.1.
+    """The default splits: 50 % train, 25 % validation, 25 % test of the labelled nodes. Paper: Section 4.1.
 
     For datasets of the catalogue they are the frozen ones. Elsewhere they are drawn the same way, with seed 0.
     """

@@ -47,7 +47,7 @@ def train(
     splits: list[Split] | None = None,
     tensorboard: bool = False,
 ) -> RunSummary:
-    """Train a model on several splits and leave a run folder (`edhnn.training.run_folder`). Paper: Appendix F.2.
+    """Train a model on several splits and leave a run folder (`edhnn.training.run_folder`). Paper: Appendix F.3.
 
     Args:
         dataset: Hypergraph, features and labels.

@@ -1,4 +1,4 @@
-"""Test accuracy of a model on a split, trained by the paper's protocol; or of a bound. Paper: Section 5.1."""
+"""Test accuracy of a model on a split, trained by the paper's protocol; or of a bound. Paper: Section 4.1."""
 
 from __future__ import annotations
 

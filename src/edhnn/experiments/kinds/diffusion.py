@@ -1,4 +1,4 @@
-r"""Mean absolute error of a one-layer model that learns a diffusion step. Paper: Section 5.3, Appendix F.5.
+r"""Mean absolute error of a one-layer model that learns a diffusion step. Paper: Section 4.4, Appendix F.5.
 
 Data: `gradient_pairs` on the Senate hypergraph (Figure 3), or `admm_pairs` on a random uniform one (Figure 5). Every
 model gets the same skip, $\hat H = a H + \mathrm{model}(H)$ with one learned number $a$, and neither dropout nor norms.

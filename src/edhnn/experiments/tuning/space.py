@@ -17,10 +17,10 @@ from edhnn.errors import UsageError
 from edhnn.models.registry import MODELS
 
 DEPTHS: Final = (1, 2, 4, 6, 8)
-"""Iterations, or layers where a model has no iterations. Paper: Appendix F.2."""
+"""Iterations, or layers where a model has no iterations. Paper: Appendix F.3."""
 
 WIDTHS: Final = (96, 128, 256, 512)
-"""Width of the states, or of the classifier where that is the only one. Paper: Appendix F.2."""
+"""Width of the states, or of the classifier where that is the only one. Paper: Appendix F.3."""
 
 _GRID = ((("num_iterations", "layers"), DEPTHS), (("hidden", "classifier_hidden"), WIDTHS))
 _WIDE: Final[dict[str, BaseDistribution]] = {

@@ -30,7 +30,7 @@ def tune(
     splits: list[Split] | None = None,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> TuningResult:
-    """Search sizes of a model for a dataset by the mean validation metric over a few splits. Paper: Appendix F.2.
+    """Search sizes of a model for a dataset by the mean validation metric over a few splits. Paper: Appendix F.3.
 
     Args:
         dataset: Hypergraph, features and labels.

@@ -161,8 +161,10 @@ struct PairBackward {
                 pair.rho(row, column), all.scale * weight, T(0), T(1), T(0), T(0)};
         if (DROP) draw_bits(all.patterns, key_of(all.seed, id), all.threshold, blocks_of(channels), mine);
         T dot = 0;
-        if (NORM) dot = link.spread * measure<RELU, DROP, true>(all, link, mine);
-        if (NORM) dot *= link.spread;
+        if (NORM) {
+            dot = measure<RELU, DROP, true>(all, link, mine);  // sets link.spread
+            dot *= link.spread;
+        }
         if (pair.grad_weight != nullptr)
             pair.grad_weight[id] = all.scale * (dot + weight_dot<RELU, NORM, DROP>(all, link, mine));
     }
