@@ -222,6 +222,10 @@ def test_a_run_reads_other_files_with_its_own_columns(tmp_path, here):  # noqa: 
     code, _, errors = here("evaluate", "run", "new.csv", "--json", folder=tmp_path)
     assert code == 1
     assert "An evaluation needs labels. 'new' has none" in errors
+    write_people(tmp_path, "odd", {**known, "outcome": lambda v: "a" if v else 1, "class": lambda v: v % 2})
+    code, _, errors = here("evaluate", "run", "odd.csv", "--json", folder=tmp_path)
+    assert code == 1  # and not another column in its place
+    assert "all text or all numbers" in errors or "must be among those" in errors
     write_people(tmp_path, "less", {"x": known["x"]})
     code, _, errors = here("predict", "run", "less.csv", "--out", "p.csv", folder=tmp_path)
     assert code == 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -93,8 +92,14 @@ def _read_like(options: ReadOptions, source: str, model: Pretrained, *, labels: 
     if labels and not options.label and "label_columns" in known:
         alike = replace(options, label=known["label_columns"], task=options.task or model.objective.task)
     for wish, features in ((alike, None), (alike, names), (options, names)):
-        with suppress(DataError, UsageError):  # what is wrong with the data is said by the plain reading below
+        try:
             found = wish.read(source, features=features)
-            if names is None or set(names) <= set(found.feature_names or ()):
-                return found
+        except UsageError:  # a column is not there: the plain reading or the model will say so
+            continue
+        except DataError:
+            if features is not None:  # what was guessed does not matter, what was meant does
+                raise
+            continue
+        if names is None or set(names) <= set(found.feature_names or ()):
+            return found
     return options.read(source)

@@ -155,8 +155,8 @@ def _claim(grid: Grid, statement: str, family: Family, success: str) -> Claim:
     few = [name for name, contrast in contrasts.items() if contrast.outcome == "not enough splits"]
     if missing or few:
         evidence.append(f"Without enough records: {_left_out([*missing, *few], list(family))}.")
-    shared = sorted(contrast.shared for contrast in contrasts.values())
-    rests = f"Shared splits: {shared[0]}{f' to {shared[-1]}' if shared[-1] > shared[0] else ''}." if shared else ""
+    shared = sorted({contrast.shared for contrast in contrasts.values()})
+    rests = f"Shared splits: {' to '.join(map(str, dict.fromkeys((shared[0], shared[-1]))))}." if shared else ""
     return Claim(
         statement=statement,
         experiment=grid.experiment.name,
