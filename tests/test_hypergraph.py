@@ -156,3 +156,41 @@ def test_equality_is_identity_and_same_as_compares():
     assert not first.same_as(Hypergraph.from_hyperedges([[0, 1]], num_nodes=3))
     assert not first.same_as(Hypergraph.from_hyperedges([[0, 1]], edge_weight=[1.0]))
     assert "num_incidences=2" in repr(first)
+
+
+@pytest.mark.usefixtures("without_shape_checks")
+@pytest.mark.parametrize(
+    ("hyperedges", "edge", "value"),
+    [
+        ([[0.9, 1.7], ["2"]], 0, "0.9"),
+        ([[0, 1], [1, 2.0]], 1, "2.0"),
+        ([["milk", "bread"]], 0, "'milk'"),
+        ([[0], ["2"]], 1, "'2'"),
+        ([[0], [2**70]], 1, str(2**70)),
+        ([[2**63]], 0, str(2**63)),
+        ([[-1, 2**63]], 0, str(2**63)),
+        ([[True]], 0, "True"),
+        ([[None]], 0, "None"),
+        ([[[0, 1], [2]]], 0, r"\[0, 1\]"),
+        ([[[0, 1], [2, 3]]], 0, r"\[0, 1\]"),
+        ([np.array([0.0, 1.0])], 0, r".*0\.0.*"),
+    ],
+)
+def test_members_that_are_no_node_numbers_are_refused_and_named(hyperedges, edge, value):
+    with pytest.raises(DataError, match=rf"^hyperedge {edge}: Every member .* Got {value}\. Number.*edhnn.Ids"):
+        Hypergraph.from_hyperedges(hyperedges)
+
+
+@pytest.mark.usefixtures("without_shape_checks")
+@pytest.mark.parametrize(
+    "hyperedges",
+    [
+        [[0, 1], [2]],
+        [(0, 1), {2}],
+        [np.array([0, 1], dtype=np.uint8), np.array([2], dtype=np.uint64)],
+        [np.array([0, 1]), np.array([2], dtype=np.uint64)],
+        [torch.tensor([0, 1]), [2]],
+    ],
+)
+def test_members_may_be_integers_of_any_kind(hyperedges):
+    assert list(Hypergraph.from_hyperedges(hyperedges).hyperedges()) == [[0, 1], [2]]

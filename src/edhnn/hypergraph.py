@@ -14,11 +14,13 @@ Paper: Definition 1.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from itertools import pairwise
-from typing import final
+from typing import Any, final
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 import torch
 from jaxtyping import Float, Int
@@ -118,9 +120,12 @@ class Hypergraph:
 
         Returns:
             The hypergraph.
+
+        Raises:
+            DataError: if a member is no integer, such as a name, or lies outside the nodes.
         """
         members = [list(hyperedge) for hyperedge in hyperedges]
-        node = np.array([v for hyperedge in members for v in hyperedge], dtype=np.int64)
+        node = _node_numbers(members)
         edge = np.repeat(np.arange(len(members)), [len(hyperedge) for hyperedge in members])
         count = num_nodes if num_nodes is not None else int(node.max(initial=-1)) + 1
         weight = None if edge_weight is None else torch.as_tensor(edge_weight, dtype=torch.float64)
@@ -226,6 +231,24 @@ class Hypergraph:
         )
         counts = f"num_nodes={self.num_nodes}, num_edges={self.num_edges}, num_incidences={self.num_incidences}"
         return f"Hypergraph({counts}{extras})"
+
+
+def _node_numbers(members: list[list[Any]]) -> npt.NDArray[np.int64]:
+    """The members of all hyperedges in a row; anything but a 64-bit integer is refused, not rounded."""
+    flat = [v for hyperedge in members for v in hyperedge]
+    with suppress(ValueError):  # members that are lists of several lengths
+        numbers = np.array(flat)
+        if numbers.ndim == 1 and (numbers.dtype.kind == "i" or not flat):
+            return numbers.astype(np.int64, copy=False)
+    for edge, v in ((edge, v) for edge, hyperedge in enumerate(members) for v in hyperedge):
+        if isinstance(v, bool) or not isinstance(v, int | np.integer) or not -(2**63) <= v < 2**63:
+            raise DataError(
+                f"Every member of a hyperedge must be the number of a node, a 64-bit integer. Got {v!r}.",
+                where=f"hyperedge {edge}",
+                remedy="Number the nodes from 0 and give their names as node_ids=edhnn.Ids([...]) to a NodeDataset, or "
+                "read a table of names with edhnn.read_dataset.",
+            )
+    return np.array([int(v) for v in flat], dtype=np.int64)  # unsigned integers
 
 
 def _as_index(name: str, index: Tensor) -> Tensor:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pickle
 import subprocess
 import sys
 import tempfile
@@ -163,6 +164,48 @@ def test_hif_to_hif_loses_nothing(tmp_path):
     (tmp_path / "a.hif.json").write_text(json.dumps(document))
     succeed("data", "convert", "a.hif.json", "b.hif.json", folder=tmp_path)
     assert json.loads((tmp_path / "b.hif.json").read_text()) == document
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("a.hif.json", "b.hif.json", "--node-column", "foo", "--noise", "3"), "--node-column, --noise cannot be used"),
+        (("a.hif.json", "b.hif.json", "--hyperedge-column", "foo"), "--hyperedge-column cannot be used with the HIF"),
+        (("a.hif.json", "b.hif.json", "--feature-seed", "0"), "--feature-seed cannot be used"),
+        (("pickles", "b.csv", "--legacy-pickle", "--label", "x", "--task", "regression"), "--label, --task cannot be"),
+        (("pickles", "b.csv", "--legacy-pickle", "--features", "x", "--format", "hif"), "--format, --features cannot"),
+    ],
+)
+def test_convert_ignores_no_option(tmp_path, refuse, arguments, message):
+    (tmp_path / "a.hif.json").write_text('{"incidences": []}')
+    (tmp_path / "pickles").mkdir()
+    (tmp_path / "pickles" / "hypergraph.pickle").write_bytes(pickle.dumps({"a": [0, 1]}))
+    (tmp_path / "pickles" / "labels.pickle").write_bytes(pickle.dumps([0, 1]))
+    assert message in " ".join(refuse(2, "data", "convert", *arguments, folder=tmp_path).split())
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.hif.json", "pickles"]
+
+
+def test_convert_with_limits_only_is_a_copy(tmp_path, here):
+    (tmp_path / "a.hif.json").write_text('{"incidences": []}')
+    arguments = ("a.hif.json", "b.hif.json", "--format", "hif", "--max-nodes", "5", "--max-bytes", "1000")
+    assert here("data", "convert", *arguments, folder=tmp_path)[0] == 0
+
+
+def test_convert_says_what_was_merged_and_left_out(baskets, here):
+    (baskets / "more.csv").write_text("item,basket,quantity\nmilk,1,2\nmilk,1,3\n")
+    found = json.loads(here("data", "convert", "more.csv", "more.hif.json", "--json", folder=baskets)[1])
+    assert found["left_behind"] == []
+    assert found["notes"][2:] == [
+        "columns of the incidence table left out: quantity",
+        "1 memberships given more than once were merged",
+    ]
+    records = [{"node": 1, "attrs": {"a": 1}}, {"node": 1, "attrs": {"b": 2}}]
+    (baskets / "r.hif.json").write_text(json.dumps({"incidences": [{"edge": 1, "node": 1}] * 2, "nodes": records}))
+    found = json.loads(here("data", "convert", "r.hif.json", "r.csv", "--json", folder=baskets)[1])
+    assert found["left_behind"][:2] == [
+        "1 repeated records of incidences (merged, with the largest weight)",
+        "1 repeated records of nodes (merged; of one attribute the last counts)",
+    ]
 
 
 def test_nothing_is_overwritten_unless_forced(baskets, refuse):

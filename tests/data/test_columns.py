@@ -104,7 +104,25 @@ def test_a_missing_feature_is_refused_with_its_place_or_kept(columns):
 @pytest.mark.parametrize("keep_missing", [False, True])
 def test_an_infinite_feature_and_one_beyond_32_bits_are_refused(value, keep_missing):
     with pytest.raises(DataError, match=r"line 2 \(node 0\): .*finite number"):
-        sort({"size": [value, 1]}, keep_missing=keep_missing)
+        sort({"size": [value, 1]}, keep_missing=keep_missing, features=("size",))
+
+
+@pytest.mark.parametrize("values", [[5551234567, 5551234569], [2**53 + 1, 1], [16777217.0, None], [10**39, 1]])
+def test_whole_numbers_that_32_bits_would_round_are_no_features_unless_asked_for(values):
+    for columns in ({"phone": values}, arrow(phone=values)) if values[0] < 2**63 else ({"phone": values},):
+        found = sort(columns)
+        assert (found.x, found.attributes) == (None, {"phone": values})
+        assert found.notes == ["not taken for features, as 32 bits would round their whole numbers: phone"]
+        if values[0] < 2**63:
+            asked = sort(columns, features=("phone",), keep_missing=True)
+            assert asked.notes == ["the whole numbers of the feature 'phone' were rounded to 32 bits"]
+
+
+@pytest.mark.parametrize("values", [[2**24, -(2**60)], [0.1, 16777217.5], [30_000_000, None], [True, False]])
+def test_other_numbers_are_features_without_a_word(values):
+    found = sort(arrow(size=values), keep_missing=True)
+    assert found.feature_names == ("size",)
+    assert found.notes == ["feature columns guessed (all other columns of numbers): size"]
 
 
 def test_numbers_as_lists_and_as_arrow_columns():

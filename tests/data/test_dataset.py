@@ -31,6 +31,9 @@ NAN = math.nan
     [
         (dict(node_ids=Ids(["a", "b"])), "'node_ids' must name each of 3. Got 2 ids"),
         (dict(edge_ids=Ids(["a", "b", "c"])), "'edge_ids' must name each of 2. Got 3 ids"),
+        (dict(node_ids=Ids(["a", "b", "a"])), "Every node must have an id of its own. 'a' occurs twice"),
+        (dict(node_ids=Ids(np.array([3, 1, 3]))), "Every node must have an id of its own. 3 occurs twice"),
+        (dict(edge_ids=Ids([7, 7])), "Every hyperedge must have an id of its own. 7 occurs twice"),
         (dict(node_attributes={"size": [1, 2]}), "node attribute 'size' must have 3 entries. Got 2"),
         (dict(edge_attributes={"year": [1]}), "hyperedge attribute 'year' must have 2 entries. Got 1"),
         (dict(x=torch.ones(2, 4)), r"shape \[3, D\].*Got torch.float32 of shape \[2, 4\]"),

@@ -153,6 +153,20 @@ def test_nothing_is_left_behind_on_failure(tmp_path, monkeypatch):
     assert files(tmp_path / "pairs") == before
 
 
+def test_a_folder_that_holds_no_pairs_is_not_replaced(tmp_path):
+    folder = tmp_path / "pairs"
+    folder.mkdir()
+    (folder / "thesis.txt").write_text("three years")
+    for make in (gradient_pairs, admm_pairs):
+        with pytest.raises(UsageError, match="pairs' is not a pairs folder, so it is not replaced"):
+            make(SMALL, "tv", folder, count=2, overwrite=True)
+    assert [path.name for path in folder.iterdir()] == ["thesis.txt"]
+    (folder / "thesis.txt").unlink()
+    gradient_pairs(SMALL, "tv", folder, count=2, overwrite=True)
+    gradient_pairs(SMALL, "lec", folder, count=3, overwrite=True)
+    assert read_pairs(folder)[2]["count"] == 3
+
+
 @pytest.mark.usefixtures("without_shape_checks")
 def test_requests_that_cannot_be_meant(tmp_path):
     with pytest.raises(UsageError, match="potential must be one of ce, tv, lec. Got 'tvv' instead. Did you mean 'tv'"):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edhnn import DataError, Limits, dataset_from_document, read_hif, write_hif
+from edhnn import DataError, Limits, dataset_from_document, read_dataset, read_hif, write_hif
 from edhnn.data.readers import hif as hif_reader
 from edhnn.errors import LimitError
 
@@ -120,8 +120,46 @@ def test_a_dataset_says_what_it_cannot_hold(tmp_path):
         "the directions",
         "the attributes of incidences",
         "the metadata",
+        "1 repeated records of incidences (merged, with the largest weight)",
+        "1 repeated records of nodes (merged; of one attribute the last counts)",
+        "1 repeated records of edges (merged; of one attribute the last counts)",
     ]
     assert dataset.node_attributes["weight"] == [2, 2.0, None, None, None, None]
+
+
+@pytest.mark.parametrize("kind", ["directed", "asc"])
+def test_a_dataset_says_that_it_has_no_network_type(tmp_path, kind):
+    document = {"network-type": kind, "incidences": [{"edge": 1, "node": 2}]}
+    dataset = dataset_from_document(read_json(tmp_path, document), name="a", source="a.hif.json")
+    assert dataset.provenance.details["left_behind"] == [f"the network type '{kind}'"]
+    assert dataset.provenance.notes == (f"only in the document, not in the dataset: the network type '{kind}'",)
+
+
+def test_a_mark_cannot_claim_more_than_the_limits(tmp_path):
+    def read_marked(limits=None, record=None, **mark):
+        document = {"metadata": {"edhnn": {"name": "a", **mark}}, "nodes": [{"node": 1, "attrs": record or {}}]}
+        path = write_text(tmp_path, json.dumps({**document, "incidences": []}))
+        return read_dataset(path, limits=limits)
+
+    unlabelled = dict(task="regression", label_width=10**15)
+    for record, mark in (
+        ({}, unlabelled),
+        ({"label": 10**15}, dict(task="classification")),
+        ({"features": {"0": 1.0}}, dict(num_features=10**15, sparse=True)),
+    ):
+        with pytest.raises(LimitError, match="x.hif.json, .*at most 100000000 .*Got 1000000000000"):
+            read_marked(record=record, **mark)
+    with pytest.raises(LimitError, match="labels must take at most 1.0 KiB. Got 1000 columns for 1 nodes, 7.8 KiB"):
+        read_marked(Limits(max_bytes=1024), task="regression", label_width=1000)
+    assert read_marked(task="regression", label_width=3).y.shape == (1, 3)
+
+
+def test_metadata_that_is_no_json_is_refused(tmp_path):
+    document = read_json(tmp_path, {"incidences": []})
+    document.metadata = {"where": object()}
+    with pytest.raises(DataError, match="must be plain JSON; 'metadata' has something else"):
+        write_hif(document, tmp_path / "out.hif.json")
+    assert not (tmp_path / "out.hif.json").exists()
 
 
 @pytest.mark.parametrize(

@@ -182,3 +182,13 @@ def test_ids_that_look_alike_are_different():
     assert not Ids(range(1, 3)).are_numbers
     assert repr(Ids(["a", 1, "b", "c"])) == "Ids(['a', 1, 'b', ...], length 4)"
     assert repr(Ids([])) == "Ids([], length 0)"
+
+
+@given(st.lists(SMALL | TEXT, max_size=8), st.lists(SMALL, max_size=8))
+def test_an_id_that_occurs_twice_is_found(mixed, integers):
+    for names, ids in ((mixed, Ids(mixed)), (integers, Ids(np.array(integers, dtype=np.int64)))):
+        twice = ids.repeated()
+        assert (twice is None) == (len(set(names)) == len(names))
+        assert twice is None or names.count(twice) > 1
+        assert ids.repeated() == twice
+    assert Ids(range(10**12)).repeated() is None

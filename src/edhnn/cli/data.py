@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -27,6 +27,7 @@ from edhnn.data.readers.hif import read_hif
 from edhnn.data.readers.legacy_pickle import read_legacy_pickle
 from edhnn.data.writers import Written, refuse_existing, write_dataset
 from edhnn.data.writers.hif import write_hif
+from edhnn.errors import UsageError
 
 app = typer.Typer(help="Look at hypergraphs, mend and convert them.", no_args_is_help=True)
 
@@ -141,8 +142,10 @@ def convert_dataset(
     """Read a dataset in one format and write it in another; HIF to HIF without any loss."""
     begun = time.perf_counter()
     if legacy_pickle:
+        _refuse_all_but_limits(options, "--legacy-pickle")
         dataset = read_legacy_pickle(Path(source), options.limits)
     elif options.is_plain_hif(source) and (to or format_by_name(target)) == "hif":
+        _refuse_all_but_limits(replace(options, format=None), f"the HIF file '{source}', which is copied as it is")
         refuse_existing([target], overwrite=force)
         write_hif(read_hif(Path(source), options.limits), target)
         _report_conversion(Written([target], []), (), begun, as_json=as_json)
@@ -153,11 +156,20 @@ def convert_dataset(
     _report_conversion(written, dataset.provenance.notes, begun, as_json=as_json)
 
 
+def _refuse_all_but_limits(options: ReadOptions, where: str) -> None:
+    """A usage error if an option says how to read something that this is not."""
+    names = (field.name for field in fields(options) if field.name not in ("max_bytes", "max_nodes"))
+    given = [name for name in names if getattr(options, name) not in (None, [])]
+    if given:
+        shown = ", ".join("--" + name.replace("edge_", "hyperedge_").replace("_", "-") for name in given)
+        raise UsageError(f"{shown} cannot be used with {where}.")
+
+
 def _report_conversion(done: Written, notes: Iterable[str], begun: float, *, as_json: bool) -> None:
     paths = [str(path) for path in done.paths]
     if as_json:
         seconds = round(time.perf_counter() - begun, 3)
-        print_json({"written": paths, "left_behind": done.left_behind, "seconds": seconds})
+        print_json({"written": paths, "left_behind": done.left_behind, "notes": list(notes), "seconds": seconds})
         return
     console().print(f"Written: {', '.join(paths)}", soft_wrap=True, markup=False)
     for note in notes:

@@ -85,7 +85,7 @@ def sort_columns(
     if feature_names:
         matrix = np.empty((count, len(feature_names)), dtype=np.float32)
         for number, name in enumerate(feature_names):
-            matrix[:, number] = _feature(name, columns[name], request, place)
+            matrix[:, number] = _feature(name, columns[name], request, place, result.notes)
         result.x, result.feature_names = torch.from_numpy(matrix), tuple(feature_names)
     used = {*label_names, *feature_names}
     result.attributes = {name: as_list(column) for name, column in columns.items() if name not in used}
@@ -121,16 +121,60 @@ def as_list(column: Column) -> list[Any]:
     return list(column.to_pylist() if isinstance(column, pa.ChunkedArray) else column)
 
 
-def _label_names(columns: Mapping[str, Column], request: ColumnRequest, notes: list[str]) -> tuple[str, ...]:
+def label_columns(names: Iterable[str], request: ColumnRequest) -> tuple[str, ...]:
+    """The columns that are labels: those asked for, or the one that is called so."""
     if request.label is not None:
-        _need(columns, request.label, "label")
         return request.label
-    lower = {name.lower(): name for name in reversed(list(columns)) if name not in (request.features or ())}
+    lower = {name.lower(): name for name in reversed(list(names)) if name not in (request.features or ())}
     guess = next((lower[name] for name in LABEL_GUESSES if name in lower), None)
-    if guess is None:
-        return ()
-    notes.append(f"label column guessed: '{guess}'")
-    return (guess,)
+    return () if guess is None else (guess,)
+
+
+def told_numbers(labels: tuple[str, ...], request: ColumnRequest) -> tuple[str, ...]:
+    """The columns that are numbers by what was asked for: features, several labels, labels that are real values."""
+    real = request.task in ("multilabel", "regression") or len(labels) > 1
+    return (*(request.features or ()), *(labels if real else ()))
+
+
+def is_rounded(column: Column, numbers: FloatArray) -> bool:
+    """Whether a column holds whole numbers, and 32 bits are not enough for one of them.
+
+    Args:
+        column: The column.
+        numbers: What `numbers_in` says of it.
+
+    Returns:
+        Whether features made of it would be other numbers: 5551234567 becomes 5551234560.
+    """
+    known = ~np.isnan(numbers)
+    if not (numbers[known] == np.trunc(numbers[known])).all():
+        return False
+    with np.errstate(over="ignore"):
+        if (numbers.astype(np.float32)[known] != numbers[known]).any():
+            return True
+    beyond = np.flatnonzero(np.abs(numbers) >= 2**53)  # where 64 bits may have rounded already
+    values = column.take(pa.array(beyond)) if isinstance(column, pa.ChunkedArray) else [column[int(i)] for i in beyond]
+    return any(value != number for value, number in zip(as_list(values), numbers[beyond].tolist(), strict=True))
+
+
+def exact_array(values: Iterable[Any]) -> pa.Array:
+    """Values as an Arrow array, arrays as lists.
+
+    Raises:
+        pa.ArrowInvalid: if they are of several kinds, or lists and dictionaries would not stay what they are.
+    """
+    plain = [value.tolist() if isinstance(value, np.ndarray | np.generic | Tensor) else value for value in values]
+    array = pa.array(plain)
+    if pa.types.is_nested(array.type) and repr(array.to_pylist()) != repr(plain):
+        raise pa.ArrowInvalid("its lists or dictionaries differ in the kinds or names of what is in them")
+    return array
+
+
+def _label_names(columns: Mapping[str, Column], request: ColumnRequest, notes: list[str]) -> tuple[str, ...]:
+    found = label_columns(columns, request)
+    _need(columns, found, "label")
+    notes += [f"label column guessed: '{name}'" for name in found if request.label is None]
+    return found
 
 
 def _labels(columns: Mapping[str, Column], names: tuple[str, ...], request: ColumnRequest) -> Labels:
@@ -155,14 +199,26 @@ def _feature_names(
         _need(columns, request.features, "features")
         return request.features
     taken = set(labels)
-    guess = tuple(name for name, column in columns.items() if name not in taken and numbers_in(column) is not None)
+    guess: list[str] = []
+    rounded: list[str] = []
+    for name, column in columns.items():
+        numbers = None if name in taken else numbers_in(column)
+        if numbers is not None:
+            (rounded if is_rounded(column, numbers) else guess).append(name)
     if guess:
-        shown = ", ".join(guess[:5]) + (f", ... ({len(guess)} in all)" if len(guess) > 5 else "")
-        notes.append(f"feature columns guessed (all other columns of numbers): {shown}")
-    return guess
+        notes.append(f"feature columns guessed (all other columns of numbers): {_shown(guess)}")
+    if rounded:
+        notes.append(f"not taken for features, as 32 bits would round their whole numbers: {_shown(rounded)}")
+    return tuple(guess)
 
 
-def _feature(name: str, column: Column, request: ColumnRequest, place: Callable[[int], str]) -> npt.NDArray[np.float32]:
+def _shown(names: Sequence[str]) -> str:
+    return ", ".join(names[:5]) + (f", ... ({len(names)} in all)" if len(names) > 5 else "")
+
+
+def _feature(
+    name: str, column: Column, request: ColumnRequest, place: Callable[[int], str], notes: list[str]
+) -> npt.NDArray[np.float32]:
     numbers = _numbers_or_nothing(column)
     if numbers is None:
         raise DataError(f"The feature column '{name}' must hold numbers only.")
@@ -176,6 +232,8 @@ def _feature(name: str, column: Column, request: ColumnRequest, place: Callable[
             where=place(int(wrong[0])),
             remedy="Fill the gap or leave the column out with --features.",
         )
+    if is_rounded(column, numbers):
+        notes.append(f"the whole numbers of the feature '{name}' were rounded to 32 bits")
     return narrow
 
 

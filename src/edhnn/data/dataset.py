@@ -67,7 +67,7 @@ class NodeDataset:
         provenance: Where it came from.
 
     Raises:
-        DataError: if lengths, types or label values do not fit.
+        DataError: if lengths, types or label values do not fit, or two ids are equal.
 
     Example:
         >>> import torch
@@ -100,6 +100,11 @@ class NodeDataset:
                 raise DataError(f"'{name}' must be edhnn.Ids([...]). Got a {type(ids).__name__}.")
             elif len(ids) != count:
                 raise DataError(f"'{name}' must name each of {count}. Got {len(ids)} ids.")
+            elif (twice := ids.repeated()) is not None:
+                kind = "node" if name == "node_ids" else "hyperedge"
+                raise DataError(
+                    f"Every {kind} must have an id of its own. {twice!r} occurs twice.", remedy="Rename one."
+                )
         for kind, columns, count in (
             ("node", self.node_attributes, nodes),
             ("hyperedge", self.edge_attributes, edges),
@@ -144,6 +149,12 @@ class NodeDataset:
         facts = f"nodes={self.hypergraph.num_nodes}, hyperedges={self.hypergraph.num_edges}"
         what = f"classes={self.num_classes}" if self.num_classes is not None else f"task={self.task}"
         return f"NodeDataset('{self.name}', {facts}, features={self.num_features}, {what})"
+
+
+def merged_note(hypergraph: Hypergraph) -> tuple[str, ...]:
+    """The note about memberships that a source gave more than once; none if each was given once."""
+    merged = hypergraph.merged_memberships
+    return (f"{merged} memberships given more than once were merged",) if merged else ()
 
 
 def sparse_features(matrix: sp.sparray | sp.spmatrix, dtype: torch.dtype = torch.float32) -> Tensor:

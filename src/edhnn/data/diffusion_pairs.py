@@ -25,7 +25,7 @@ from torch import Tensor
 
 from edhnn.data.dataset import NodeDataset
 from edhnn.data.digests import content_digests
-from edhnn.data.files import atomic_folder, open_existing
+from edhnn.data.files import atomic_folder, open_existing, refuse_foreign
 from edhnn.diffusion.admm import ADMM
 from edhnn.diffusion.gradient_descent import GradientDescent
 from edhnn.diffusion.problem import DiffusionProblem
@@ -96,7 +96,7 @@ def gradient_pairs(
         count: Number of pairs.
         seed: Seed of `numpy.random.RandomState`, from which instance after instance is drawn.
         clique: Of ``ce``: ``laplacian``, or ``literal``, as printed, over ordered pairs, which explodes.
-        overwrite: Replace a folder that is there.
+        overwrite: Replace a folder of pairs that is there.
 
     Returns:
         What ``about.json`` says.
@@ -138,7 +138,7 @@ def admm_pairs(
         target: The folder to make.
         count: Number of pairs.
         seed: Seed of `numpy.random.RandomState`, from which instance after instance is drawn.
-        overwrite: Replace a folder that is there.
+        overwrite: Replace a folder of pairs that is there.
 
     Returns:
         What ``about.json`` says.
@@ -211,6 +211,8 @@ def _write(
     nodes = hypergraph.num_nodes
     if count < 1 or nodes < 1:
         raise UsageError(f"There must be one pair and one node at least. Got {count} and {nodes}.")
+    if overwrite:
+        refuse_foreign(target, _ABOUT, "pairs")
     random = np.random.RandomState(seed)
     rows = max(1, VALUES_PER_BLOCK // max(hypergraph.num_incidences, nodes))
     sums = np.zeros((2, 2))  # of values and of squares, for x and for y

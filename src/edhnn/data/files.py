@@ -54,7 +54,7 @@ class Limits:
     Attributes:
         max_bytes: Size after decompression, which guards against decompression bombs.
         max_record_bytes: Size of one line or one JSON record.
-        max_nodes: Number of nodes a file may claim; a short file can claim many.
+        max_nodes: Number of nodes a file may claim, and of classes and columns; a short file can claim many.
     """
 
     max_bytes: int = 16 * 2**30
@@ -63,10 +63,15 @@ class Limits:
 
     def check_nodes(self, count: int, path: Path) -> None:
         """Refuse a number of nodes beyond the limit, before memory is asked for."""
+        self.check_count("nodes", count, path)
+
+    def check_count(self, what: str, count: int, path: Path | None, where: str | None = None) -> None:
+        """Refuse a number of nodes, classes or columns beyond the limit, before memory is asked for."""
         if count > self.max_nodes:
             raise LimitError(
-                f"There must be at most {self.max_nodes} nodes. Got {count}.",
+                f"There must be at most {self.max_nodes} {what}. Got {count}.",
                 path=path,
+                where=where,
                 remedy="If you trust the file, raise the limit with --max-nodes.",
             )
 
@@ -222,6 +227,12 @@ def atomic_folder(target: Path, *, overwrite: bool = False) -> Iterator[Path]:
             temporary.replace(target)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def refuse_foreign(target: Path, sign: str, kind: str) -> None:
+    """A usage error if a folder that is about to be replaced holds something, but not the file that is its sign."""
+    if target.is_dir() and any(target.iterdir()) and not (target / sign).exists():
+        raise UsageError(f"'{target}' is not a {kind} folder, so it is not replaced. Choose another name.")
 
 
 @contextmanager

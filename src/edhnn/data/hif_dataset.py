@@ -7,7 +7,6 @@ attributes sorted into labels and features as a node table has.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -18,7 +17,9 @@ from torch import Tensor
 
 from edhnn.data.columns import ColumnRequest, sort_columns
 from edhnn.data.dataset import NodeDataset, Provenance
+from edhnn.data.files import Limits
 from edhnn.data.hif import HifDocument, Records, WeightColumn, attribute_columns, merged_attrs
+from edhnn.data.json_values import need_finite_attributes, what_json_holds
 from edhnn.data.marked import as_marked
 from edhnn.data.records import MARK, WEIGHT, attribute_records, mark_of, node_records, read_mark
 from edhnn.errors import DataError
@@ -26,7 +27,12 @@ from edhnn.typing import JsonObject
 
 
 def dataset_from_document(
-    document: HifDocument, *, name: str, source: str, request: ColumnRequest | None = None
+    document: HifDocument,
+    *,
+    name: str,
+    source: str,
+    request: ColumnRequest | None = None,
+    limits: Limits | None = None,
 ) -> NodeDataset:
     """The dataset a HIF document holds; directions and metadata stay in the document.
 
@@ -35,6 +41,7 @@ def dataset_from_document(
         name: Name of the dataset, unless the document says one itself.
         source: The file, for provenance and errors.
         request: Which attributes are labels and features.
+        limits: Size limits, for what the document claims about its labels and features.
 
     Returns:
         The dataset.
@@ -49,13 +56,13 @@ def dataset_from_document(
             columns = {**{key: [None] * nodes for key in mark.node_attributes if key != WEIGHT}, **columns}
             edge_columns = {**{key: [None] * edges for key in mark.edge_attributes}, **edge_columns}
         if mark is not None and request == ColumnRequest(keep_missing=request.keep_missing):
-            found = as_marked(columns, mark, document.node_ids)
+            found = as_marked(columns, mark, document.node_ids, limits)
         else:
             found = sort_columns(columns, request, nodes, lambda place: f"node {document.node_ids[place]!r}")
         hypergraph = document.hypergraph()
     except DataError as error:
-        raise DataError(error.problem, path=source, where=error.where, remedy=error.remedy) from error
-    left_behind = _left_behind(document)
+        raise type(error)(error.problem, path=source, where=error.where, remedy=error.remedy) from error
+    left_behind = _left_behind(document, hypergraph.merged_memberships)
     details: JsonObject = {"left_behind": left_behind} if left_behind else {}
     return NodeDataset(
         name=mark.name if mark else name,
@@ -101,8 +108,24 @@ def document_from_dataset(dataset: NodeDataset) -> HifDocument:
         nodes=nodes,
         edges=edges,
         network_type="undirected",
-        metadata={MARK: mark_of(dataset)},
+        metadata={MARK: _plain_mark(dataset)},
     )
+
+
+def left_behind_by_hif(dataset: NodeDataset) -> list[str]:
+    """What a HIF document cannot hold of this dataset, in words: details of where it came from that are not JSON."""
+    return [f"the detail '{name}' of its provenance" for name in what_json_holds(dataset.provenance.details)[1]]
+
+
+def _plain_mark(dataset: NodeDataset) -> JsonObject:
+    """The mark of a dataset with the details that JSON holds, and a note about the others."""
+    mark = mark_of(dataset)
+    details, lost = what_json_holds(dataset.provenance.details)
+    notes = [
+        *dataset.provenance.notes,
+        *([f"details that JSON cannot hold left out: {', '.join(lost)}"] if lost else []),
+    ]
+    return {**mark, "provenance": {**mark["provenance"], "notes": notes, "details": details}}
 
 
 def _refuse_infinity(dataset: NodeDataset) -> None:
@@ -111,21 +134,30 @@ def _refuse_infinity(dataset: NodeDataset) -> None:
         values = tensor if tensor is None or tensor.layout == torch.strided else tensor.values()
         if values is not None and values.is_floating_point() and bool(values.isinf().any()):
             raise DataError(f"HIF holds no infinite {what}.", remedy="Mend them, or write a dataset folder instead.")
-    for columns in (dataset.node_attributes, dataset.edge_attributes):
-        for name, column in columns.items():
-            wrong = next((value for value in column if isinstance(value, float) and not math.isfinite(value)), None)
-            if wrong is not None:
-                raise DataError(f"HIF holds finite numbers only. The attribute '{name}' has {wrong}.")
+    need_finite_attributes(dataset, "HIF")
 
 
-def _left_behind(document: HifDocument) -> list[str]:
-    """What a `NodeDataset` cannot hold of this document, in words."""
+def _left_behind(document: HifDocument, merged: int) -> list[str]:
+    """What a `NodeDataset` cannot hold of this document, of whose memberships some were merged, in words."""
     lost = ["the directions"] if document.has_directions() else []
+    if document.network_type in ("directed", "asc") and not lost:
+        lost.append(f"the network type '{document.network_type}'")
     lost += ["the attributes of incidences"] if document.incidences.attrs else []
     lost += ["the metadata"] if set(document.metadata or ()) - {MARK} else []
     nodes = document.nodes
     if nodes is not None and nodes.weight is not None and any(WEIGHT in attrs for attrs in nodes.attrs.values()):
         lost.append("the weights of node records (an attribute is called 'weight' too)")
+    return lost + _repeated(document, merged)
+
+
+def _repeated(document: HifDocument, merged: int) -> list[str]:
+    """The records about what an earlier record is about already, in words."""
+    lost = [f"{merged} repeated records of incidences (merged, with the largest weight)"] if merged else []
+    for name, records in (("nodes", document.nodes), ("edges", document.edges)):
+        index = None if records is None else records.node if records.node is not None else records.edge
+        again = 0 if index is None else len(index) - np.count_nonzero(np.bincount(index))
+        if again:
+            lost.append(f"{again} repeated records of {name} (merged; of one attribute the last counts)")
     return lost
 
 

@@ -7,6 +7,7 @@ Integers and strings never meet: ``1`` and ``"1"`` are two ids.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -27,11 +28,12 @@ class Ids(Sequence[NodeOrEdgeId]):
         values: ``range(n)`` when the ids are the numbers themselves, an integer array, or a list.
     """
 
-    __slots__ = ("_positions", "values")
+    __slots__ = ("_distinct", "_positions", "values")
 
     def __init__(self, values: range | IntArray | list[NodeOrEdgeId] | list[str] | list[int]) -> None:
         self.values = values
         self._positions: dict[NodeOrEdgeId, int] | None = None
+        self._distinct = isinstance(values, range)  # or not known yet
 
     def __len__(self) -> int:
         return len(self.values)
@@ -76,6 +78,17 @@ class Ids(Sequence[NodeOrEdgeId]):
         if self._positions is None:
             self._positions = {value: place for place, value in enumerate(self.to_list())}
         return self._positions.get(name)
+
+    def repeated(self) -> NodeOrEdgeId | None:
+        """An id that occurs twice; ``None`` if all are distinct, which is looked at once."""
+        values, twice = self.values, None
+        if isinstance(values, np.ndarray) and not (self._distinct or (values[1:] > values[:-1]).all()):
+            found, counts = np.unique(values, return_counts=True)
+            twice = next(iter(found[counts > 1].tolist()), None)
+        elif isinstance(values, list) and not self._distinct and len(set(values)) < len(values):
+            twice = Counter(values).most_common(1)[0][0]
+        self._distinct = twice is None
+        return twice
 
     def take(self, positions: IndexArray) -> list[NodeOrEdgeId]:
         """The ids at the given numbers."""
@@ -143,16 +156,16 @@ def integers_if_all_canonical(columns: Sequence[IdColumn]) -> None:
     the columns text. The plain spelling is the shortest decimal one, so it is enough to compare the total lengths;
     Arrow takes ``0x1f`` for a number too, which can be shorter still and is looked for where numbers are that large.
     """
-    if any(_canonical_integers(column.chunks[0]) is None for column in columns if column.chunks):
+    if any(canonical_integers(column.chunks[0]) is None for column in columns if column.chunks):
         return  # the first lines tell already
     with ThreadPoolExecutor() as pool:
-        converted = [list(pool.map(_canonical_integers, column.chunks)) for column in columns]
+        converted = [list(pool.map(canonical_integers, column.chunks)) for column in columns]
     if all(chunk is not None for chunks in converted for chunk in chunks):
         for column, chunks in zip(columns, converted, strict=True):
             column.chunks = [chunk for chunk in chunks if chunk is not None]
 
 
-def _canonical_integers(texts: pa.Array) -> pa.Array | None:
+def canonical_integers(texts: pa.Array) -> pa.Array | None:
     """Texts as integers, or ``None`` if one is not the plain spelling of an integer."""
     try:
         numbers = pc.cast(texts, pa.int64())
@@ -221,7 +234,14 @@ def _encode_integers(listing: IdColumn, mentions: IdColumn) -> tuple[Ids, IndexA
     ids = np.empty(len(values), dtype=np.int64)
     ids[rank] = values
     plain = bool((ids == np.arange(len(ids))).all())
-    return Ids(range(len(ids)) if plain else ids), numbers[0], numbers[1]
+    return _distinct(range(len(ids)) if plain else ids), numbers[0], numbers[1]
+
+
+def _distinct(values: range | IntArray | list[NodeOrEdgeId]) -> Ids:
+    """Ids that are known to be distinct."""
+    ids = Ids(values)
+    ids._distinct = True
+    return ids
 
 
 def _places(view: npt.NDArray[np.signedinteger[Any]], low: int) -> npt.NDArray[np.signedinteger[Any]]:
@@ -261,7 +281,7 @@ def _encode_strings(column: pa.ChunkedArray) -> tuple[Ids, IndexArray]:
     encoded = pc.dictionary_encode(column)
     names = encoded.chunk(encoded.num_chunks - 1).dictionary
     numbers = [chunk.indices.to_numpy(zero_copy_only=False) for chunk in encoded.chunks]
-    return Ids(names.to_pylist()), np.concatenate(numbers)
+    return _distinct(names.to_pylist()), np.concatenate(numbers)
 
 
 def _encode_python(listing: IdColumn, mentions: IdColumn) -> tuple[Ids, IndexArray, IndexArray]:
@@ -278,4 +298,4 @@ def _encode_python(listing: IdColumn, mentions: IdColumn) -> tuple[Ids, IndexArr
     in_listing, in_mentions = (
         np.array([positions[name] for name in names], dtype=np.int64) for names in (listed, mentioned)
     )
-    return Ids(list(positions)), in_listing, in_mentions
+    return _distinct(list(positions)), in_listing, in_mentions

@@ -13,33 +13,41 @@ from torch import Tensor
 
 from edhnn.data.columns import NodeColumns
 from edhnn.data.dataset import UNLABELLED, sparse_features
+from edhnn.data.files import Limits, size_in_words
 from edhnn.data.ids import Ids
 from edhnn.data.labels import Labels
-from edhnn.data.records import FEATURES, LABEL, Mark
-from edhnn.errors import DataError
+from edhnn.data.records import FEATURES, LABEL, MARK, Mark
+from edhnn.errors import DataError, LimitError
 
 _UNMARK = "Correct it, or remove the attribute 'edhnn' and ask for labels and features by name."
 
 
-def as_marked(columns: dict[str, Sequence[Any]], mark: Mark, ids: Ids) -> NodeColumns:
+def as_marked(columns: dict[str, Sequence[Any]], mark: Mark, ids: Ids, limits: Limits | None = None) -> NodeColumns:
     """Labels and features as the mark says they were written.
 
     Args:
         columns: The node attributes by name, one entry per node, ``None`` where absent.
         mark: What the dataset was.
         ids: Node ids, for errors.
+        limits: Size limits: a mark can claim widths that no record has.
 
     Returns:
         Features, labels, and the columns that are neither.
     """
-    result = NodeColumns()
+    result, limits = NodeColumns(), limits or Limits()
+    limits.check_count("feature columns", mark.num_features or 0, None, MARK)
+    limits.check_count("label columns", mark.label_width or 0, None, MARK)
     if mark.num_features is not None:
         rows = columns.pop(FEATURES, [None] * len(ids))
         result.x = _features(rows, mark, mark.num_features, ids)
         result.feature_names = mark.feature_names
     if mark.task is not None:
         values = columns.pop(LABEL, [None] * len(ids))
-        y = _classes(values, mark, ids) if mark.task == "classification" else _numbers(values, mark, ids)
+        if mark.task == "classification":
+            y = _classes(values, mark, ids)
+            limits.check_count("classes", int(y.max()) + 1 if len(y) else 0, None, LABEL)
+        else:
+            y = _numbers(values, mark, ids, limits)
         result.labels = Labels(y, mark.task, mark.class_names)
     result.attributes = columns
     return result
@@ -79,8 +87,16 @@ def _classes(values: Sequence[Any], mark: Mark, ids: Ids) -> Tensor:
     return torch.tensor(y, dtype=torch.int64)
 
 
-def _numbers(values: Sequence[Any], mark: Mark, ids: Ids) -> Tensor:
+def _numbers(values: Sequence[Any], mark: Mark, ids: Ids, limits: Limits) -> Tensor:
     width = mark.label_width
+    size = len(ids) * (width or 1) * 8
+    if size > limits.max_bytes:
+        raise LimitError(
+            f"The labels must take at most {size_in_words(limits.max_bytes)}. "
+            f"Got {width} columns for {len(ids)} nodes, {size_in_words(size)}.",
+            where=MARK,
+            remedy="If you trust the file, raise the limit with --max-bytes.",
+        )
     try:
         if width is None:
             return _tensor(values, mark.label_type)

@@ -23,9 +23,8 @@ import torch
 from torch import Tensor
 
 from edhnn.data.dataset import Attributes, NodeDataset, Task
-from edhnn.data.ids import Ids
 from edhnn.errors import DataError
-from edhnn.typing import JsonObject, NodeOrEdgeId
+from edhnn.typing import JsonObject
 
 MARK, LABEL, FEATURES, WEIGHT = "edhnn", "label", "features", "weight"
 
@@ -133,16 +132,6 @@ def label_values(dataset: NodeDataset) -> list[Any] | None:
     if len(set(names)) < len(names):
         raise DataError("Class names must be distinct to stand for their class.", remedy="Rename the classes.")
     return [None if label < 0 else names[label] for label in labels]
-
-
-def unique_ids(kind: str, ids: Ids) -> list[NodeOrEdgeId]:
-    """Ids as a list, for a target that finds things by their id."""
-    names = ids.to_list()
-    if len(set(names)) < len(names):
-        seen: set[NodeOrEdgeId] = set()
-        twice = next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
-        raise DataError(f"Every {kind} must have an id of its own. {twice!r} occurs twice.", remedy="Rename one.")
-    return names
 
 
 def attribute_records(kind: str, columns: Attributes, count: int, taken: Collection[str]) -> list[Record]:

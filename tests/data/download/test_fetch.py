@@ -286,13 +286,22 @@ def test_an_existing_dataset_is_verified_without_the_network(site, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["toy"]
 
 
-@pytest.mark.parametrize(
-    "break_it", [lambda f: (f / "labels.txt.gz").unlink(), lambda f: (f / "hyperedges.txt.gz").unlink()]
-)
-def test_an_existing_folder_with_other_content_is_not_touched(site, tmp_path, break_it):
+def test_a_folder_that_is_no_dataset_is_not_replaced_even_if_forced(site, tmp_path):
+    (tmp_path / "toy").mkdir()
+    (tmp_path / "toy" / "thesis.txt").write_text("three years")
+    with pytest.raises(UsageError, match="toy' is not a dataset folder, so it is not replaced"):
+        get(published(site.web()), tmp_path, force=True)
+    assert not site.asked
+    assert (tmp_path / "toy" / "thesis.txt").read_text() == "three years"
+    (tmp_path / "toy" / "thesis.txt").unlink()
+    get(published(site.web()), tmp_path, force=True)
+    check(tmp_path / "toy")
+
+
+def test_an_existing_folder_with_other_content_is_not_touched(site, tmp_path):
     dataset = published(site.web())
     get(dataset, tmp_path)
-    break_it(tmp_path / "toy")
+    (tmp_path / "toy" / "labels.txt.gz").unlink()
     before = left_in(tmp_path)
     with pytest.raises(DownloadError, match="toy"):
         get(dataset, tmp_path)

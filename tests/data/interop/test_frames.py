@@ -233,13 +233,20 @@ def test_what_frames_cannot_hold_is_refused(to_frames):
         ({"node_ids": Ids([1, "a"])}, r"one type.*node column 'id'.*all text or all integers"),
         ({"x": sparse_features(sp.eye_array(2))}, r"sparse.*to_dense"),
         ({"node_attributes": {"mix": [1, "a"]}}, r"node column 'mix' has several"),
-        ({"node_attributes": {"deep": [{"a": 1}, {"b": 2}]}}, r"'deep' cannot be a frame column unchanged"),
+        ({"node_attributes": {"deep": [{"a": 1}, {"b": 2}]}}, r"column 'deep' has several: its lists or dictionaries"),
         ({"node_attributes": {"node": [1, 2]}}, r"Two would be 'node'.*Rename"),
         ({"edge_attributes": {"weight": ["a"]}}, r"'weight' is the weight"),
         ({**labels, "class_names": ("a", 1)}, r"all text or all integers"),
     ):
         with pytest.raises(DataError, match=said):
             to_frames(NodeDataset(**plain, **changed))
+
+
+def test_columns_of_pandas_may_have_numbers_for_names():
+    frame = pandas.DataFrame([["milk", 1, 0.5], ["bread", 1, 2.0]])
+    dataset = from_frame(frame, node="0", edge="1", weight="2")
+    assert dataset.node_ids.to_list() == ["milk", "bread"]
+    assert dataset.hypergraph.incidence_weight.tolist() == [0.5, 2.0]
 
 
 def test_polars_cannot_hold_an_integer_class_that_nobody_has():

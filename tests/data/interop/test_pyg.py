@@ -176,3 +176,9 @@ def test_hyperedge_attributes_that_would_be_misread_are_refused(name):
     dataset = NodeDataset(name="n", hypergraph=Hypergraph.from_hyperedges([[0]]), edge_attributes={name: [1]})
     with pytest.raises(DataError, match=rf"No hyperedge attribute may be called '{name}'.*Rename"):
         to_pyg(dataset)
+
+
+def test_equal_ids_are_refused():
+    data = Data(hyperedge_index=torch.tensor([[0, 1], [0, 0]]), num_nodes=2, node_id=["a", "a"], y=torch.tensor([0, 1]))
+    with pytest.raises(DataError, match="Every node must have an id of its own. 'a' occurs twice. Rename one"):
+        from_pyg(data)

@@ -35,7 +35,7 @@ def test_hyperedges_labels_and_names(tmp_path):
     assert dataset.node_ids.to_list() == [1, 2, 3, 4, 5]
     assert dataset.edge_ids.to_list() == [1, 2, 3, 4]
     assert dataset.provenance.format == "cornell"
-    assert dataset.provenance.notes == ()
+    assert dataset.provenance.notes == ("1 memberships given more than once were merged",)
 
 
 def test_without_neighbours_nodes_are_those_up_to_the_largest_number(tmp_path):
@@ -47,6 +47,34 @@ def test_without_neighbours_nodes_are_those_up_to_the_largest_number(tmp_path):
 def test_an_empty_file_is_an_empty_hypergraph(tmp_path):
     hypergraph = read_dataset(write(tmp_path, hyperedges="")).hypergraph
     assert (hypergraph.num_nodes, hypergraph.num_edges) == (0, 0)
+
+
+@pytest.mark.parametrize("compressed", [True, False])
+def test_neighbours_may_be_compressed_otherwise_unless_they_belong_to_another(tmp_path, compressed):
+    names = ("hyperedges-g.txt.gz", "node-labels-g.txt") if compressed else ("hyperedges-g.txt", "node-labels-g.txt.gz")
+    for name, content in zip(names, (b"1,2\n", b"1\n1\n2\n"), strict=True):
+        (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith("gz") else content)
+    dataset = read_dataset(tmp_path / names[0])
+    assert (dataset.hypergraph.num_nodes, dataset.y.tolist()) == (3, [0, 0, 1])
+    (tmp_path / names[1].replace("node-labels", "hyperedges")).write_bytes(b"1,2,3\n")
+    assert read_dataset(tmp_path / names[0]).y is None
+
+
+@pytest.mark.parametrize("what", ["label_names", "node_names"])
+def test_names_that_are_not_utf_8_are_refused(tmp_path, what):
+    path = write(tmp_path, hyperedges="1,2\n", node_labels="1\n2\n", **{what: "caf\n\xe9l\xe8ve\n".encode("latin-1")})
+    with pytest.raises(DataError, match=rf"{what.replace('_', '-')}-x.txt, line 2: Names must be UTF-8.*byte 0xe9"):
+        read_dataset(path)
+
+
+def test_a_label_cannot_claim_many_classes(tmp_path):
+    path = write(tmp_path, hyperedges="1,2\n", node_labels="1\n1000000000000000\n")
+    with pytest.raises(
+        LimitError, match="node-labels-x.txt, line 2: .*at most 100000000 classes. Got 1000000000000000"
+    ):
+        read_dataset(path)
+    write(tmp_path, node_labels="1\n7\n")
+    assert read_dataset(path, limits=Limits(max_nodes=7)).num_classes == 7
 
 
 def test_compressed_files_have_compressed_neighbours(tmp_path):

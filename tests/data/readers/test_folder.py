@@ -238,6 +238,30 @@ def test_odd_array_headers_are_refused(tmp_path, header):
         read(tmp_path, features=stream.getvalue())
 
 
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({"labels": b"0\n1000000000000000\n"}, "labels.txt.gz, line 2: .*at most 100000000 classes"),
+        (
+            {"features": csr(sp.csr_array(([1.0], [0], [0, 1, 1]), shape=(2, 10**15)))},
+            "features.npz: .*at most 100000000 feature columns. Got 1000000000000000",
+        ),
+        (
+            {"hyperedges": b"", "labels": b"", "source": {"task": "multilabel", "label_width": 10**15}},
+            "source.json: .*at most 100000000 label columns",
+        ),
+    ],
+)
+def test_a_short_file_cannot_claim_many_classes_or_columns(tmp_path, files, message):
+    with pytest.raises(LimitError, match=message):
+        read(tmp_path, **{"hyperedges": b"0,1\n", **files})
+
+
+def test_memberships_given_twice_are_said(tmp_path):
+    dataset = read(tmp_path, hyperedges=b"0,1,0\n1,1\n")
+    assert dataset.provenance.notes == ("2 memberships given more than once were merged",)
+
+
 def test_limits_hold_for_each_file(tmp_path):
     squeezed = io.BytesIO()
     np.savez_compressed(squeezed, x=np.zeros((3, 10**6)))

@@ -41,9 +41,10 @@ def test_comments_blanks_and_tabs(tmp_path):
 
 
 def test_a_member_named_twice_is_one_member(tmp_path):
-    hypergraph = read(tmp_path, "1 2\n2 1 2\n").hypergraph
-    assert list(hypergraph.hyperedges()) == [[0, 1]]
-    assert hypergraph.merged_memberships == 1
+    dataset = read(tmp_path, "1 2\n2 1 2\n")
+    assert list(dataset.hypergraph.hyperedges()) == [[0, 1]]
+    assert dataset.hypergraph.merged_memberships == 1
+    assert dataset.provenance.notes == ("1 memberships given more than once were merged",)
 
 
 @pytest.mark.parametrize("text", ["0 0\n", "0 0", "0 3\n", "0 3 1\n", "0 0 11\n\n"])

@@ -550,3 +550,12 @@ def mutated(draw):
 @given(placed=mutated())
 def test_mutated_pickles(fuzz_folder, placed):
     only_our_errors(fuzz_folder, *placed)
+
+
+def test_memberships_given_twice_are_said_and_widths_bounded(tmp_path):
+    dataset = read_legacy_pickle(write(tmp_path, hypergraph={"a": [0, 1, 0]}, labels=[0, 1]), LIMITS)
+    assert dataset.provenance.notes == ("1 memberships given more than once were merged",)
+    wide = sp.csr_matrix(([1.0], [0], [0, 1, 1]), shape=(2, 10**9))
+    folder = write(tmp_path, hypergraph={"a": [0, 1]}, labels=[0, 1], features=wide)
+    with pytest.raises(LimitError, match="features.pickle: .*at most 100000000 feature columns. Got 1000000000"):
+        read_legacy_pickle(folder, LIMITS)

@@ -12,7 +12,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edhnn import DataError, LimitError, Limits, TableRequest, UsageError, read_dataset
+from edhnn import DataError, LimitError, Limits, TableRequest, UsageError, read_dataset, write_dataset
 from edhnn.data.readers import arrow_tables
 
 MEMBERSHIPS = [("milk", "1"), ("bread", "1"), ("milk", "2")]
@@ -106,7 +106,9 @@ def test_compressed_names_and_their_neighbours(tmp_path, name):
 def test_guesses_are_reported(tmp_path, header, guessed):
     dataset = read(tmp_path, csv=f"{header}\n1,1,1\n" if header.count(",") == 2 else f"{header}\n1,1\n")
     kinds = [name for name in zip(("node", "hyperedge", "weight"), guessed, strict=True) if name[1]]
-    assert list(dataset.provenance.notes) == [f"{kind} column guessed: '{name}'" for kind, name in kinds]
+    expected = [f"{kind} column guessed: '{name}'" for kind, name in kinds]
+    left_out = ["columns of the incidence table left out: z"] if header == "x,y,z" else []
+    assert list(dataset.provenance.notes) == expected + left_out
 
 
 def test_columns_asked_for_are_not_guessed(tmp_path):
@@ -115,7 +117,7 @@ def test_columns_asked_for_are_not_guessed(tmp_path):
     assert dataset.node_ids.to_list() == [1, 3]
     assert dataset.edge_ids.to_list() == ["x"]
     assert dataset.hypergraph.incidence_weight.tolist() == [0.5, 2.0]
-    assert dataset.provenance.notes == ()
+    assert dataset.provenance.notes == ("columns of the incidence table left out: weight",)
 
 
 @pytest.mark.parametrize(
@@ -244,7 +246,7 @@ def test_the_id_column_is_the_first_that_is_called_so(tmp_path):
     [
         (None, None, ["b", "a", ""], [1, 0, -1], "classification", ("a", "b")),
         (None, None, ["10", "9", ""], [1, 0, -1], "classification", (9, 10)),
-        (None, None, ["true", "false", "true"], [1, 0, 1], "classification", (0, 1)),
+        (None, None, ["true", "false", "true"], [1, 0, 1], "classification", ("false", "true")),
         (None, None, ["0.5", "1", ""], [0.5, 1, np.nan], "regression", None),
         (None, "regression", ["2", "1", ""], [2, 1, np.nan], "regression", None),
         (("label", "other"), None, ["1", "0", ""], [[1, 0], [0, 1], [np.nan, 1]], "multilabel", ("label", "other")),
@@ -278,9 +280,93 @@ def test_missing_features_are_refused_with_line_and_node_or_kept(tmp_path):
         read(tmp_path, parquet={"node": ["a"], "edge": [1]}, nodes={"id": ["a", "b"], "size": [1.0, None]})
 
 
-def test_large_numbers_and_truth_values_are_features(tmp_path):
-    dataset = read(tmp_path, csv="node,edge\na,1\n", nodes=f"id,big,flag\na,{2**53 + 1},true\nb,-1,false\n")
+def test_large_numbers_are_features_if_asked_for_and_truth_values_always(tmp_path):
+    files = dict(csv="node,edge\na,1\n", nodes=f"id,big,flag\na,{2**53 + 1},true\nb,-1,false\n")
+    dataset = read(tmp_path, **files, options=dict(features=("big", "flag")))
     assert dataset.x.tolist() == [[float(2**53), 1.0], [-1.0, 0.0]]
+    assert dataset.provenance.notes[-1] == "the whole numbers of the feature 'big' were rounded to 32 bits"
+    guessed = read(tmp_path, **files)
+    assert (guessed.feature_names, guessed.x.tolist()) == (("flag",), [[1.0], [0.0]])
+    assert guessed.node_attributes == {"big": [2**53 + 1, -1]}
+
+
+def column_as_read(folder, texts, *, name="code", options=None):
+    """A column of the node table, as it is read, and as a hyperedge attribute."""
+    rows = "".join(f"{place},{text}\n" for place, text in enumerate(texts))
+    lines = "".join(f"{place},{place}\n" for place in range(len(texts)))
+    files = dict(csv=f"node,edge\n{lines}", nodes=f"id,{name}\n{rows}", hyperedges=f"id,{name}\n{rows}")
+    return read(folder, **files, options=options)
+
+
+@pytest.mark.parametrize(
+    ("texts", "names"),
+    [
+        (["01", "1", "001"], ("001", "01", "1")),
+        (["0x10", "16"], ("0x10", "16")),
+        (["1e1", "10"], ("10", "1e1")),
+        (["1e1", "20"], ("1e1", "20")),
+        (["1", "1.0"], ("1", "1.0")),
+        (["18446744073709551615", "18446744073709551614"], ("18446744073709551614", "18446744073709551615")),
+        (["true", "false"], ("false", "true")),
+        (["True", "1", "true"], ("1", "True", "true")),
+        (["+1", "-1"], ("+1", "-1")),
+        (["-0", "0"], ("-0", "0")),
+        (["7", "-3", ""], (-3, 7)),
+        ([" 7", "7 ", "8"], (7, 8)),
+        (["1.0", "2.0", ""], (1, 2)),
+        (["3", "nan", "4"], (3, 4)),
+    ],
+)
+def test_classes_that_are_written_differently_are_different(tmp_path, texts, names):
+    dataset = column_as_read(tmp_path, texts, name="label")
+    assert dataset.class_names == names
+    known = [text.strip() for text in texts if text not in ("", "nan")]
+    assert len({int(number) for number in dataset.y if number >= 0}) == len(set(known))
+
+
+@pytest.mark.parametrize(
+    ("texts", "values"),
+    [
+        (["02139", "10001", "00001"], ["02139", "10001", "00001"]),
+        (["007", ""], ["007", None]),
+        (["0x10", "16"], ["0x10", "16"]),
+        (["18446744073709551615", "1"], ["18446744073709551615", "1"]),
+        (["+491701234567", "1"], ["+491701234567", "1"]),
+        (["1", "true", "0"], ["1", "true", "0"]),
+        (["true", "false", ""], [True, False, None]),
+        (["1.50", "1.5"], [1.5, 1.5]),
+        (["1e3", "10"], [1000.0, 10.0]),
+        (["7", "-3", ""], [7, -3, None]),
+        ([" 7", "8"], [7, 8]),
+        (["2020-01-01", "007"], ["2020-01-01", "007"]),
+    ],
+)
+def test_attributes_stay_as_they_were_written_where_a_number_would_say_less(tmp_path, texts, values):
+    dataset = column_as_read(tmp_path, texts, options=dict(features=()))
+    assert dataset.node_attributes == {"code": values}
+    assert dataset.edge_attributes == {"code": values}
+    target = tmp_path / "again.csv"
+    write_dataset(dataset, target, overwrite=True)
+    again = read_dataset(target, features=())
+    assert (again.node_attributes, again.edge_attributes) == (dataset.node_attributes, dataset.edge_attributes)
+
+
+def test_columns_that_were_said_to_be_numbers_are_numbers_however_they_are_spelled(tmp_path):
+    asked = column_as_read(tmp_path, ["007", "0x10"], options=dict(features=("code",)))
+    assert asked.x.tolist() == [[7.0], [16.0]]
+    real = column_as_read(tmp_path, ["1e1", "007"], name="Label", options=dict(task="regression"))
+    assert real.y.tolist() == [10.0, 7.0]
+    weights = column_as_read(tmp_path, ["007", "1"], name="weight")
+    assert weights.hypergraph.edge_weight.tolist() == [7.0, 1.0]
+
+
+def test_columns_left_out_and_memberships_merged_are_said(tmp_path):
+    text = "node,hyperedge,weight,quantity,label\na,1,2,7,x\nb,1,1,3,y\na,1,5,4,z\n"
+    notes = read(tmp_path, csv=text).provenance.notes
+    assert notes[3:] == (
+        "columns of the incidence table left out: quantity, label",
+        "1 memberships given more than once were merged",
+    )
 
 
 def test_dates_and_times_stay_as_they_were_written(tmp_path):

@@ -12,7 +12,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edhnn import DataError, Hypergraph, Ids, NodeDataset, UsageError, read_dataset, write_dataset
+from edhnn import DataError, Hypergraph, Ids, NodeDataset, Provenance, UsageError, read_dataset, write_dataset
 from edhnn.data.dataset import sparse_features
 from tests.data.interop.cases import assert_same, build, cases, without_empty_weights
 
@@ -50,6 +50,14 @@ def through(dataset, path, **options):
     return read_dataset(path, **options), written.left_behind
 
 
+AVERTED = (
+    "that the labels are real values (read with --task regression)",
+    "which columns are labels (read with --label label0 --label label1 --task multilabel)",
+    "which columns are labels (read with --label label0 --label label1 --task regression)",
+)
+TAKEN_FOR_SOMETHING_ELSE = r"that '(size|train_mask)' is an attribute \(a reader takes it for a feature\)"
+
+
 def after_losing(dataset, left_behind):
     """What must come back when this and only this was left behind."""
     hypergraph = dataset.hypergraph
@@ -62,6 +70,8 @@ def after_losing(dataset, left_behind):
             parts["x"] = parts.get("x", dataset.x).to(torch.float32)
         elif loss == "that the labels are float64 (a reader takes float32)":
             parts["y"] = dataset.y.to(torch.float32)
+        elif loss in AVERTED or re.fullmatch(TAKEN_FOR_SOMETHING_ELSE, loss):
+            continue  # by telling the reader: `table_options`
         elif loss == "the numbers of the classes (a reader sorts those in use)":
             names = dataset.class_names or range(dataset.num_classes)
             labels = [names[number] if number >= 0 else None for number in dataset.y.tolist()]
@@ -225,6 +235,105 @@ def test_nothing_more_than_needed_is_written(tmp_path):
     assert [path.name for path in written] == ["u.csv", "u.nodes.csv", "u.hyperedges.csv"]
 
 
+@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize(
+    ("task", "class_names", "loss", "label"),
+    [
+        ("multilabel", ("r", "g"), "--label r --label g --task multilabel", ("r", "g")),
+        ("multilabel", ("dark red", "g"), "--label 'dark red' --label g --task multilabel", ("dark red", "g")),
+        ("regression", None, "--label label0 --label label1 --task regression", ("label0", "label1")),
+    ],
+)
+def test_tables_say_how_to_find_several_labels(tmp_path, name, task, class_names, loss, label):
+    y = torch.tensor([[0.0, 1.0], [1.0, 1.0], [0.0, 0.0]])
+    dataset = replace(plain(), x=torch.rand(3, 1), y=y, task=task, class_names=class_names)
+    left_behind = write_dataset(dataset, tmp_path / name).left_behind
+    assert left_behind == [f"which columns are labels (read with {loss})"]
+    told = read_dataset(tmp_path / name, label=label, task=task)
+    assert (told.y.tolist(), told.feature_names) == (y.tolist(), ("x0",))
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_tables_say_what_a_reader_takes_for_something_else(tmp_path, name):
+    columns = {"year": [2000, 2001, 2002], "class": ["a", "b", "c"], "phone": [5551234567, 1, 2], "flag": [True] * 3}
+    dataset = replace(plain(), node_attributes=columns)
+    back, left_behind = through(dataset, tmp_path / name)
+    assert left_behind == [
+        "that 'class' is an attribute (a reader takes it for the label)",
+        "that 'year' is an attribute (a reader takes it for a feature)",
+        "that 'flag' is an attribute (a reader takes it for a feature)",
+    ]
+    assert (back.class_names, back.feature_names) == (("a", "b", "c"), ("year", "flag"))
+    assert back.node_attributes == {"phone": columns["phone"]}
+    other = replace(plain(), x=torch.ones(3, 1), feature_names=("Target",), node_attributes={"note": ["a", "b", "c"]})
+    back, left_behind = through(other, tmp_path / name)
+    assert left_behind == ["that 'Target' is a feature (a reader takes it for the label)"]
+    assert back.x is None
+    real = replace(plain(), y=torch.tensor([1.0, 2.0, 1.0]), task="regression")
+    back, left_behind = through(real, tmp_path / name)
+    assert left_behind == ["that the labels are real values (read with --task regression)"]
+    assert back.task == "classification"
+    wide = replace(plain(), x=torch.tensor([[16777217.0], [1.0], [2.0]], dtype=torch.float64))
+    back, left_behind = through(wide, tmp_path / name)
+    assert left_behind == [
+        "that the features are float64 (a reader takes float32)",
+        "that 'x0' is a feature (a reader leaves it an attribute, as 32 bits would round it)",
+    ]
+    assert back.node_attributes == {"x0": [16777217, 1, 2]}
+
+
+def test_of_two_attributes_of_one_name_both_are_looked_at(tmp_path):
+    loss = "that 'code' is text (it looks like something else)"
+    for nodes, edges in ((["1", "2", "3"], ["a", "b"]), (["a", "b", "c"], ["1", "2"])):
+        dataset = replace(plain(), node_attributes={"code": nodes}, edge_attributes={"code": edges})
+        assert write_dataset(dataset, tmp_path / "t.csv", overwrite=True).left_behind == [loss]
+
+
+@pytest.mark.parametrize("column", [[{"a": 1}, {"b": 2}, None], [[1, 2.5], [3], None], [[1, None], [2.5], None]])
+def test_parquet_refuses_what_it_would_change(tmp_path, column):
+    with pytest.raises(DataError, match="column must be of one kind. The attribute 'deep' is not: .*lists or dictio"):
+        write_dataset(replace(plain(), node_attributes={"deep": column}), tmp_path / "t.parquet")
+    assert files_in(tmp_path) == {}
+    same = {"deep": [[1, 2], [3], None], "box": [{"a": 1}, None, {"a": 2}], "row": [np.array([1.5]), None, None]}
+    back, _ = through(replace(plain(), node_attributes=same), tmp_path / "t.parquet")
+    assert back.node_attributes == {**same, "row": [[1.5], None, None]}
+
+
+@pytest.mark.parametrize("name", ["t", "t.hif.json"])
+@pytest.mark.parametrize(
+    "column",
+    [
+        [1.0, math.inf, None],
+        ["a", math.nan, None],
+        [[1.0], [[math.inf]], None],
+        [{"a": [-math.inf]}, {"a": [1]}, None],
+        [np.float32(math.inf), 1, None],
+        [np.array([1.0]), torch.tensor([math.nan]), None],
+    ],
+)
+@pytest.mark.parametrize("of", ["node", "edge"])
+def test_numbers_that_json_lacks_are_refused_however_deep(tmp_path, name, column, of):
+    count = 3 if of == "node" else 2
+    dataset = replace(plain(), **{f"{of}_attributes": {"score": column[:count]}})
+    message = (
+        rf"{'node' if of == 'node' else 'hyperedge'} [01]: .* holds finite numbers only. The .*'score' has -?(inf|nan)"
+    )
+    with pytest.raises(DataError, match=message):
+        write_dataset(dataset, tmp_path / name)
+    assert files_in(tmp_path) == {}
+
+
+def test_hif_leaves_out_details_that_are_not_json_and_says_so(tmp_path):
+    details = {"attributes": {"pos": np.zeros(3), "strange": object(), "gap": math.nan, "fine": "x"}}
+    dataset = replace(plain(), provenance=Provenance("networkx", "networkx", ("a note",), details))
+    back, left_behind = through(dataset, tmp_path / "t.hif.json")
+    lost = ("attributes.strange", "attributes.gap")
+    assert left_behind == [f"the detail '{name}' of its provenance" for name in lost]
+    origin = back.provenance.details["origin"]
+    assert origin["details"] == {"attributes": {"pos": [0.0, 0.0, 0.0], "fine": "x"}}
+    assert origin["notes"] == ["a note", f"details that JSON cannot hold left out: {', '.join(lost)}"]
+
+
 def labelled(**parts):
     return NodeDataset(
         name="x",
@@ -274,7 +383,7 @@ def test_what_is_there_is_replaced_only_when_asked(tmp_path, name):
         ("t.csv", ["t.nodes.csv", "t.hyperedges.csv"]),
         ("t.tsv.gz", ["t.nodes.tsv.gz", "t.hyperedges.tsv.gz"]),
         ("t.parquet", ["t.nodes.parquet", "t.hyperedges.parquet"]),
-        ("hyperedges-t.txt", ["node-labels-t.txt", "label-names-t.txt", "node-names-t.txt"]),
+        ("hyperedges-t.txt", ["node-labels-t.txt", "label-names-t.txt", "node-names-t.txt", "node-labels-t.txt.gz"]),
     ],
 )
 def test_neighbours_that_would_be_read_along_are_not_left_lying(tmp_path, name, neighbours):
@@ -321,6 +430,7 @@ DATE = np.datetime64("2020-01-01")
         ("hyperedges-t.txt", dict(class_names=("a\n", "b")), r"must stand on one line. Got 'a\\n'"),
         ("hyperedges-t.txt", dict(y=torch.tensor([0, -1, 1])), "Cornell text holds no unlabelled nodes"),
         ("t", dict(node_attributes={"a": [DATE.astype(object), 1, 2], "b": [object(), 1, 2]}), "what JSON can hold"),
+        ("t", dict(provenance=Provenance("x", "x", (), {"source": {"a": object()}})), "what JSON can hold"),
     ],
 )
 @pytest.mark.parametrize("there", [False, True])

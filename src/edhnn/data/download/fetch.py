@@ -9,9 +9,9 @@ from edhnn.data.dataset import NodeDataset, Provenance
 from edhnn.data.digests import content_digests
 from edhnn.data.download.retrieve import Patience, retrieve
 from edhnn.data.download.sources import PublishedDataset, Source
-from edhnn.data.files import Limits
+from edhnn.data.files import Limits, refuse_foreign
 from edhnn.data.readers.cornell import read_cornell
-from edhnn.data.readers.folder import read_folder
+from edhnn.data.readers.folder import HYPEREDGES, read_folder
 from edhnn.data.readers.legacy_pickle import read_legacy_pickle
 from edhnn.data.writers.folder import write_folder
 from edhnn.errors import DataError, DownloadError, LimitError, MissingDependencyError, UsageError
@@ -47,7 +47,7 @@ def fetch(
 
     Raises:
         DownloadError: if no source gives the pinned content, or the destination holds something else.
-        UsageError: if the destination is a file.
+        UsageError: if the destination is a file, or holds something that is no dataset folder.
         LimitError: if a file is larger than the limits allow.
         MissingDependencyError: if the only source is the hub and huggingface_hub is not installed.
     """
@@ -56,6 +56,7 @@ def fetch(
     if not force and _occupied(destination):
         _need_pinned(published, destination, limits)
         return destination
+    refuse_foreign(destination, HYPEREDGES, "dataset")
     try:
         destination.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=f".{destination.name}.", dir=destination.parent) as name:
@@ -63,6 +64,7 @@ def fetch(
             if not force and _occupied(destination):  # somebody else was faster
                 _need_pinned(published, destination, limits)
             else:
+                refuse_foreign(destination, HYPEREDGES, "dataset")
                 _replace(destination, made, aside=Path(name) / "replaced")
     except OSError as error:
         raise DownloadError(f"'{published.name}' could not be written to '{destination}': {error}.") from error

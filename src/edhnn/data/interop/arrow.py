@@ -54,7 +54,8 @@ def arrow_table(frame: Any, columns: Sequence[str] | None, what: str, needed: Co
             raise unknown_name(f"column of the {what}", name, names)
     try:
         if library == "pandas":
-            return pa.Table.from_pandas(frame if columns is None else frame[list(columns)], preserve_index=False)
+            places = [names.index(name) for name in (names if columns is None else columns)]  # labels may be numbers
+            return pa.Table.from_pandas(frame.iloc[:, places], preserve_index=False)
         if library == "polars":
             _refuse_objects(frame, names if columns is None else columns, what)
             return _plain_categoricals((frame if columns is None else frame.select(columns)).to_arrow())

@@ -15,7 +15,7 @@ import pyarrow as pa
 import torch
 
 from edhnn.data.columns import ColumnRequest, sort_columns
-from edhnn.data.dataset import NodeDataset, Provenance, Task
+from edhnn.data.dataset import NodeDataset, Provenance, Task, merged_note
 from edhnn.data.ids import IdColumn, Ids, encode_ids
 from edhnn.data.interop.arrow import arrow_table, class_column, column_names, id_column, library_of, number_column
 from edhnn.errors import DataError, UsageError
@@ -96,8 +96,7 @@ def from_frame(
     labels = labels or found.labels
     unused = [column for column in column_names(frame) if column not in wanted]
     notes = [f"columns of the incidence frame left out: {', '.join(unused)}"] if unused else []
-    merged = hypergraph.merged_memberships
-    notes += [f"{merged} memberships given more than once were merged"] if merged else []
+    notes += merged_note(hypergraph)
     return NodeDataset(
         name=name,
         hypergraph=hypergraph,

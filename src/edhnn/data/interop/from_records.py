@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from edhnn.data.columns import ColumnRequest, sort_columns
-from edhnn.data.dataset import NodeDataset, Provenance, Task
+from edhnn.data.dataset import NodeDataset, Provenance, Task, merged_note
 from edhnn.data.ids import Ids
 from edhnn.data.marked import as_marked
 from edhnn.data.records import WEIGHT, Mark, read_mark
@@ -115,8 +115,7 @@ def provenance(
     library: str, hypergraph: Hypergraph, notes: Iterable[str], details: JsonObject, mark: Mark | None
 ) -> Provenance:
     """Where a dataset came from; what was known before the foreign library held it is kept as ``origin``."""
-    merged = hypergraph.merged_memberships
-    lines = (*notes, *([f"{merged} memberships given more than once were merged"] if merged else []))
+    lines = (*notes, *merged_note(hypergraph))
     return Provenance(library, library, lines, {**details, **({"origin": mark.provenance} if mark else {})})
 
 

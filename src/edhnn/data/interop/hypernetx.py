@@ -23,7 +23,7 @@ from edhnn.data.interop.from_records import (
     weights_from,
 )
 from edhnn.data.interop.lazy import import_library, wrong_type
-from edhnn.data.records import MARK, WEIGHT, edge_records, mark_of, node_records, unique_ids
+from edhnn.data.records import MARK, WEIGHT, edge_records, mark_of, node_records
 from edhnn.errors import DataError
 
 _MISC = "misc_properties"
@@ -113,7 +113,7 @@ def to_hypernetx(dataset: NodeDataset) -> Any:
         A `hypernetx.Hypergraph`.
 
     Raises:
-        DataError: if there are isolated nodes or empty hyperedges, two ids are equal, or an attribute has a name that
+        DataError: if there are isolated nodes or empty hyperedges, or an attribute has a name that
             means something else to HyperNetX.
 
     Example:
@@ -131,7 +131,7 @@ def to_hypernetx(dataset: NodeDataset) -> Any:
             f"HyperNetX cannot hold isolated nodes or empty hyperedges. Got {isolated} and {empty} of them.",
             remedy="Remove them from the dataset first, or use another bridge: XGI and NetworkX hold both.",
         )
-    nodes, edges = unique_ids("node", dataset.node_ids), unique_ids("hyperedge", dataset.edge_ids)
+    nodes, edges = dataset.node_ids.to_list(), dataset.edge_ids.to_list()
     weights = dataset.node_attributes.get(WEIGHT, ())
     if any(isinstance(weight, bool) or not isinstance(weight, int | float) for weight in weights):
         raise DataError(

@@ -24,7 +24,7 @@ from edhnn.data.interop.from_records import (
     weights_from,
 )
 from edhnn.data.interop.lazy import import_library, wrong_type
-from edhnn.data.records import MARK, WEIGHT, edge_records, mark_of, node_records, unique_ids
+from edhnn.data.records import MARK, WEIGHT, edge_records, mark_of, node_records
 from edhnn.errors import DataError, UsageError
 
 _SIDES = ("node", "hyperedge")
@@ -127,7 +127,7 @@ def to_networkx(dataset: NodeDataset) -> Any:
         A `networkx.Graph`.
 
     Raises:
-        DataError: if two ids are equal, or an attribute has one of the names above.
+        DataError: if an attribute has one of the names above.
 
     Example:
         >>> from edhnn import Hypergraph, NodeDataset
@@ -139,7 +139,7 @@ def to_networkx(dataset: NodeDataset) -> Any:
     networkx = import_library("networkx", "to_networkx")
     hypergraph, weight = dataset.hypergraph, dataset.hypergraph.incidence_weight
     nodes, edges = (
-        [(kind, name) for name in unique_ids(kind, ids)]
+        [(kind, name) for name in ids.to_list()]
         for kind, ids in zip(_SIDES, (dataset.node_ids, dataset.edge_ids), strict=True)
     )
     graph = networkx.Graph(name=dataset.name, **{MARK: mark_of(dataset)})

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import torch
 
+from edhnn.data.columns import exact_array
 from edhnn.data.dataset import NodeDataset, Task
 from edhnn.data.ids import Ids
 from edhnn.data.interop.frames import from_frame
@@ -179,13 +180,10 @@ def _id_array(kind: str, ids: Ids) -> pa.Array:
 
 def _array(kind: str, name: str, values: list[Any], remedy: str = "Convert or remove the attribute.") -> pa.Array:
     try:
-        array = pa.array(values)
+        return exact_array(values)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
         problem = f"A frame column has one type. The {kind} column '{name}' has several: {error}."
         raise DataError(problem, remedy=remedy) from error
-    if pa.types.is_nested(array.type) and repr(array.to_pylist()) != repr(values):
-        raise DataError(f"The {kind} column '{name}' cannot be a frame column unchanged.", remedy=remedy)
-    return array
 
 
 def _class_names(dataset: NodeDataset) -> tuple[Any, ...]:

@@ -16,7 +16,7 @@ import numpy as np
 from edhnn.data.dataset import NodeDataset, Task
 from edhnn.data.interop.from_records import ForeignRecord, Found, checked_ids, dataset_from, request, weights_from
 from edhnn.data.interop.lazy import import_library, wrong_type
-from edhnn.data.records import MARK, edge_records, mark_of, node_records, unique_ids
+from edhnn.data.records import MARK, edge_records, mark_of, node_records
 from edhnn.typing import FloatArray
 
 _INCIDENCE_WEIGHT = "incidence_weight"
@@ -96,7 +96,7 @@ def to_xgi(dataset: NodeDataset) -> Any:
         An `xgi.Hypergraph`.
 
     Raises:
-        DataError: if two ids are equal, or an attribute has one of the names above.
+        DataError: if an attribute has one of the names above.
 
     Example:
         >>> from edhnn import Hypergraph, NodeDataset
@@ -106,7 +106,7 @@ def to_xgi(dataset: NodeDataset) -> Any:
         (3, {0: 1, 1: 1, 2: 0})
     """
     xgi = import_library("xgi", "to_xgi")
-    nodes, edges = unique_ids("node", dataset.node_ids), unique_ids("hyperedge", dataset.edge_ids)
+    nodes, edges = dataset.node_ids.to_list(), dataset.edge_ids.to_list()
     hypergraph, weight = dataset.hypergraph, dataset.hypergraph.incidence_weight
     members = [[nodes[node] for node in hyperedge] for hyperedge in hypergraph.hyperedges()]
     records = edge_records(dataset, reserved=(_INCIDENCE_WEIGHT,))

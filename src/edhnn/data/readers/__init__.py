@@ -122,7 +122,8 @@ def read_dataset(
         return read_tables(path, replace(table or TableRequest(), columns=columns), limits)
     if chosen == "hif":
         name = path.name.removesuffix(".gz").removesuffix(".json").removesuffix(".hif")
-        return dataset_from_document(read_hif(path, limits), name=name, source=str(path), request=columns)
+        document = read_hif(path, limits)
+        return dataset_from_document(document, name=name, source=str(path), request=columns, limits=limits)
     if columns != ColumnRequest(keep_missing=keep_missing):
         raise UsageError(f"Label, feature and task options do not apply to '{path.name}', which is read as {chosen}.")
     if chosen == "cornell":

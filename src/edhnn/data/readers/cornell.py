@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from edhnn.data.dataset import NodeDataset, Provenance
+from edhnn.data.dataset import NodeDataset, Provenance, merged_note
 from edhnn.data.files import Limits, open_limited
 from edhnn.data.ids import Ids
 from edhnn.data.readers.integer_lines import IntegerLines
@@ -44,10 +44,7 @@ def read_cornell(hyperedges_path: Path, labels_path: Path | None, limits: Limits
     Returns:
         The dataset; ids are the 1-based numbers of the file.
     """
-    suffix = hyperedges_path.name.removeprefix(_PREFIX)
-    neighbour = hyperedges_path.with_name(f"node-labels-{suffix}")
-    if labels_path is None and neighbour.is_file():
-        labels_path = neighbour
+    labels_path = labels_path or _neighbour(hyperedges_path, "node-labels")
     with open_limited(hyperedges_path, limits) as stream:
         members, sizes = IntegerLines(stream, hyperedges_path, limits, commas=True).read_all()
     if (members == 0).any():
@@ -67,11 +64,12 @@ def read_cornell(hyperedges_path: Path, labels_path: Path | None, limits: Limits
     edge = np.repeat(np.arange(len(sizes)), sizes)
     hypergraph = Hypergraph(torch.from_numpy(members - 1), torch.from_numpy(edge), num_nodes, len(sizes))
 
-    class_names = _names(hyperedges_path.with_name(f"label-names-{suffix}"), limits)
-    node_names = _names(hyperedges_path.with_name(f"node-names-{suffix}"), limits)
-    notes: tuple[str, ...] = ()
+    class_names, node_names = (
+        _names(_neighbour(hyperedges_path, what), limits) for what in ("label-names", "node-names")
+    )
+    notes = merged_note(hypergraph)
     if node_names is not None and len(node_names) != num_nodes:
-        notes = (f"node names passed over: there are {len(node_names)}, for {num_nodes} nodes",)
+        notes += (f"node names passed over: there are {len(node_names)}, for {num_nodes} nodes",)
         node_names = None
     if labels is not None and class_names is not None and labels.max(initial=0) > len(class_names):
         place = int(np.argmax(labels))
@@ -80,8 +78,11 @@ def read_cornell(hyperedges_path: Path, labels_path: Path | None, limits: Limits
             path=labels_path,
             where=f"line {place + 1}",
         )
+    if labels is not None and labels_path is not None and len(labels):
+        place = int(np.argmax(labels))
+        limits.check_count("classes", int(labels[place]), labels_path, f"line {place + 1}")
     return NodeDataset(
-        name=suffix.removesuffix(".gz").removesuffix(".txt"),
+        name=hyperedges_path.name.removeprefix(_PREFIX).removesuffix(".gz").removesuffix(".txt"),
         hypergraph=hypergraph,
         y=None if labels is None else torch.from_numpy(labels - 1),
         task=None if labels is None else "classification",
@@ -107,11 +108,36 @@ def _one_number_per_line(path: Path, limits: Limits) -> IntArray:
     return labels
 
 
-def _names(path: Path, limits: Limits) -> list[str] | None:
-    if not path.is_file():
+def neighbours(hyperedges_path: Path, what: str) -> list[Path]:
+    """Where `node-labels`, `label-names` or `node-names` may stand: compressed like the hyperedges, or else not.
+
+    The other spelling belongs to another file of hyperedges if there is one that is spelled so.
+    """
+    suffix = hyperedges_path.name.removeprefix(_PREFIX)
+    other = suffix.removesuffix(".gz") if suffix.endswith(".gz") else f"{suffix}.gz"
+    taken = hyperedges_path.with_name(f"{_PREFIX}{other}").exists()
+    return [hyperedges_path.with_name(f"{what}-{end}") for end in ((suffix,) if taken else (suffix, other))]
+
+
+def _neighbour(hyperedges_path: Path, what: str) -> Path | None:
+    return next((path for path in neighbours(hyperedges_path, what) if path.is_file()), None)
+
+
+def _names(path: Path | None, limits: Limits) -> list[str] | None:
+    if path is None:
         return None
     with open_limited(path, limits) as stream:
-        text = stream.read().decode("utf-8", "replace").replace("\r\n", "\n")
+        content = stream.read()
+    try:
+        text = content.decode().replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise DataError(
+            f"Names must be UTF-8 text. Got the byte 0x{content[error.start]:02x}.",
+            path=path,
+            where=f"line {line}",
+            remedy="Convert the file, for example with iconv -f latin1 -t utf-8.",
+        ) from error
     return text.removesuffix("\n").split("\n") if text else []
 
 

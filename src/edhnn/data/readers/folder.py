@@ -22,7 +22,7 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
-from edhnn.data.dataset import Attributes, NodeDataset, Provenance, Task, sparse_features
+from edhnn.data.dataset import Attributes, NodeDataset, Provenance, Task, merged_note, sparse_features
 from edhnn.data.files import Limits, open_existing, open_limited, size_in_words
 from edhnn.data.ids import Ids
 from edhnn.data.readers.integer_lines import IntegerLines
@@ -80,6 +80,7 @@ def read_folder(path: Path, limits: Limits) -> NodeDataset:
     source_text = _read(path / SOURCE, limits)
     source = _decode(path / SOURCE, source_text, _Source) if source_text is not None else _Source()
     x = _read_features(path / FEATURES, source, limits)
+    limits.check_count("feature columns", 0 if x is None else int(x.shape[-1]), path / FEATURES)
     y, task = _read_labels(path / LABELS, source, limits)
     num_nodes = _agree_on_nodes(path, int(members.max(initial=-1)) + 1, x, y, source.counts.get("nodes"))
     limits.check_nodes(num_nodes, path)
@@ -90,11 +91,12 @@ def read_folder(path: Path, limits: Limits) -> NodeDataset:
     details: JsonObject = _decode(path / SOURCE, source_text, dict) if source_text is not None else {}
     names = source.class_names if source.class_names is not None else source.label_names
     try:
+        hypergraph = Hypergraph(
+            torch.from_numpy(members), torch.from_numpy(edge), num_nodes, len(sizes), edge_weight, incidence_weight
+        )
         return NodeDataset(
             name=source.name or path.resolve().name,
-            hypergraph=Hypergraph(
-                torch.from_numpy(members), torch.from_numpy(edge), num_nodes, len(sizes), edge_weight, incidence_weight
-            ),
+            hypergraph=hypergraph,
             x=x,
             y=y,
             task=task,
@@ -104,7 +106,7 @@ def read_folder(path: Path, limits: Limits) -> NodeDataset:
             edge_ids=_ids(path / IDS, "hyperedges", ids.hyperedges, len(sizes)),
             node_attributes=_columns(attributes.nodes),
             edge_attributes=_columns(attributes.hyperedges),
-            provenance=Provenance(str(path), "folder", details={"source": details}),
+            provenance=Provenance(str(path), "folder", merged_note(hypergraph), {"source": details}),
         )
     except DataError as error:
         raise DataError(error.problem, path=error.path or path, where=error.where, remedy=error.remedy) from error
@@ -191,7 +193,8 @@ def _read_labels(path: Path, source: _Source, limits: Limits) -> tuple[Tensor | 
     with open_limited(path, limits) as stream:
         lines = stream.read().decode("utf-8", "replace").splitlines()
     task, vector = source.task, source.label_width is None and source.task != "multilabel"
-    width = lines[0].count(",") + 1 if lines else min(max(source.label_width or 1, 1), 2**31)
+    width = lines[0].count(",") + 1 if lines else max(source.label_width or 1, 1)
+    limits.check_count("label columns", width, path if lines else path.with_name(SOURCE))
     for place, line in enumerate(lines):
         if line.count(",") + 1 != width:
             raise DataError(
@@ -212,6 +215,9 @@ def _read_labels(path: Path, source: _Source, limits: Limits) -> tuple[Tensor | 
                     f"Labels must be {kind}. Got '{line[:60]}'.", path=path, where=f"line {place + 1}"
                 ) from error
         raise
+    if whole and len(numbers):
+        place = int(numbers.argmax())
+        limits.check_count("classes", int(numbers[place]) + 1, path, f"line {place + 1}")
     y = torch.from_numpy(numbers if width == 1 and vector else numbers.reshape(-1, width))
     y = y if whole else y.to(_kinds(source.label_type)[1])
     return y, "classification" if whole else task or ("regression" if width == 1 else "multilabel")

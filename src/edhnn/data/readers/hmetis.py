@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from edhnn.data.dataset import NodeDataset, Provenance
+from edhnn.data.dataset import NodeDataset, Provenance, merged_note
 from edhnn.data.files import Limits, open_limited
 from edhnn.data.ids import Ids
 from edhnn.data.readers.integer_lines import IntegerLines
@@ -68,13 +68,14 @@ def read_hmetis(path: Path, limits: Limits) -> NodeDataset:
     weights = numbers[stop : stop + num_nodes].tolist() if node_weighted else None
     if weights is not None and (sizes[1 + num_edges : expected] != 1).any():
         raise DataError("Every node weight must stand on a line of its own.", path=path)
+    hypergraph = Hypergraph(torch.from_numpy(content - 1), torch.from_numpy(edge), num_nodes, num_edges, edge_weight)
     return NodeDataset(
         name=path.name.removesuffix(".gz").removesuffix(".hgr"),
-        hypergraph=Hypergraph(torch.from_numpy(content - 1), torch.from_numpy(edge), num_nodes, num_edges, edge_weight),
+        hypergraph=hypergraph,
         node_ids=Ids(np.arange(1, num_nodes + 1)),
         edge_ids=Ids(np.arange(1, num_edges + 1)),
         node_attributes={} if weights is None else {"weight": weights},
-        provenance=Provenance(str(path), "hmetis"),
+        provenance=Provenance(str(path), "hmetis", merged_note(hypergraph)),
     )
 
 

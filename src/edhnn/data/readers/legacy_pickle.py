@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from edhnn.data.dataset import UNLABELLED, NodeDataset, Provenance, sparse_features
+from edhnn.data.dataset import UNLABELLED, NodeDataset, Provenance, merged_note, sparse_features
 from edhnn.data.files import Limits
 from edhnn.data.ids import Ids
 from edhnn.data.readers.inert import Inert
@@ -55,9 +55,12 @@ def read_legacy_pickle(path: Path, limits: Limits) -> NodeDataset:
         features_pickle, _ = read_inert(folder / FEATURES, limits)
         with _named(folder / FEATURES):
             x = _features(features_pickle, len(y))
+        limits.check_count("feature columns", x.shape[1], folder / FEATURES)
     with _named(folder / HYPERGRAPH):
         hypergraph, edge_ids = _hypergraph(hypergraph_pickle, len(y), size)
-    notes = () if edge_ids is not None else ("The hyperedge ids were neither text nor integers; they are numbered.",)
+    notes = merged_note(hypergraph)
+    if edge_ids is None:
+        notes += ("The hyperedge ids were neither text nor integers; they are numbered.",)
     return NodeDataset(
         name=folder.resolve().name,
         hypergraph=hypergraph,

@@ -19,11 +19,12 @@ import pyarrow as pa
 import torch
 from torch import Tensor
 
-from edhnn.data.columns import Column, ColumnRequest, as_list, numbers_in, sort_columns
-from edhnn.data.dataset import NodeDataset, Provenance
+from edhnn.data.columns import Column, ColumnRequest, as_list, label_columns, numbers_in, sort_columns, told_numbers
+from edhnn.data.dataset import NodeDataset, Provenance, merged_note
 from edhnn.data.files import Limits
 from edhnn.data.ids import IdColumn, Ids, encode_ids, integers_if_all_canonical
 from edhnn.data.readers.arrow_tables import Header, TableKind, place_of_row, read_columns, read_header, table_kind
+from edhnn.data.readers.as_written import read_as_written
 from edhnn.errors import DataError, UsageError, unknown_name
 from edhnn.hypergraph import Hypergraph
 from edhnn.typing import IndexArray
@@ -84,6 +85,8 @@ def read_tables(path: Path, request: TableRequest, limits: Limits) -> NodeDatase
     notes = [header.note] if header.note else []
     node_column, edge_column, weight_column = _incidence_columns(path, header, request, notes)
     wanted = [name for name in (node_column, edge_column, weight_column) if name is not None]
+    unused = [name for name in header.columns if name not in wanted]
+    notes += [f"columns of the incidence table left out: {', '.join(unused)}"] if unused else []
     table = read_columns(path, kind, header, limits, columns=wanted, text_columns=[node_column, edge_column])
     mentioned_nodes, mentioned_edges = (
         _id_column(path, table[name], name, limits) for name in (node_column, edge_column)
@@ -91,8 +94,8 @@ def read_tables(path: Path, request: TableRequest, limits: Limits) -> NodeDatase
     weight = None if weight_column is None else _weights(path, table[weight_column], weight_column, limits)
     del table
 
-    nodes = _listing(_neighbour(path, "nodes", request.nodes, notes), request.id, limits, notes)
-    edges = _listing(_neighbour(path, "hyperedges", request.hyperedges, notes), None, limits, notes)
+    nodes = _listing(_neighbour(path, "nodes", request.nodes, notes), request.id, request.columns, limits, notes)
+    edges = _listing(_neighbour(path, "hyperedges", request.hyperedges, notes), None, None, limits, notes)
     node_ids, node = _encode(path, "node", nodes, mentioned_nodes, limits)
     edge_ids, edge = _encode(path, "hyperedge", edges, mentioned_edges, limits)
 
@@ -110,11 +113,13 @@ def read_tables(path: Path, request: TableRequest, limits: Limits) -> NodeDatase
     edge_weight = None
     if edges and "weight" in edge_columns and _are_numbers(edge_columns["weight"]):
         edge_weight = _weights(edges.path, edge_columns.pop("weight"), "weight", limits)
+    hypergraph = Hypergraph(
+        torch.from_numpy(node), torch.from_numpy(edge), len(node_ids), len(edge_ids), edge_weight, weight
+    )
+    notes += [*merged_note(hypergraph), *found.notes]
     return NodeDataset(
         name=_stem(path),
-        hypergraph=Hypergraph(
-            torch.from_numpy(node), torch.from_numpy(edge), len(node_ids), len(edge_ids), edge_weight, weight
-        ),
+        hypergraph=hypergraph,
         x=found.x,
         y=None if found.labels is None else found.labels.y,
         task=None if found.labels is None else found.labels.task,
@@ -124,7 +129,7 @@ def read_tables(path: Path, request: TableRequest, limits: Limits) -> NodeDatase
         edge_ids=edge_ids,
         node_attributes=found.attributes,
         edge_attributes={name: as_list(column) for name, column in edge_columns.items()},
-        provenance=Provenance(str(path), kind, tuple(notes + found.notes), found.details),
+        provenance=Provenance(str(path), kind, tuple(notes), found.details),
     )
 
 
@@ -178,7 +183,10 @@ def _incidence_columns(
     return node, edge, asked["weight"]
 
 
-def _listing(path: Path | None, id_column: str | None, limits: Limits, notes: list[str]) -> _Listing | None:
+def _listing(
+    path: Path | None, id_column: str | None, request: ColumnRequest | None, limits: Limits, notes: list[str]
+) -> _Listing | None:
+    """A table of nodes, whose columns are asked for or guessed, or of hyperedges, where only a weight may be."""
     if path is None:
         return None
     kind = _kind(path)
@@ -189,11 +197,10 @@ def _listing(path: Path | None, id_column: str | None, limits: Limits, notes: li
         lower = {name.lower(): name for name in reversed(header.columns)}
         id_column = next((lower[guess] for guess in ID_GUESSES if guess in lower), header.columns[0])
         notes.append(f"id column of '{path.name}' guessed: '{id_column}'")
-    table = read_columns(path, kind, header, limits, columns=header.columns, text_columns=[id_column])
-    dates = [field.name for field in table.schema if kind != "parquet" and pa.types.is_temporal(field.type)]
-    if dates:  # once more: dates and times as they were written
-        as_text = [id_column, *dates]
-        table = read_columns(path, kind, header, limits, columns=header.columns, text_columns=as_text)
+    others = [name for name in header.columns if name != id_column]
+    labels = () if request is None else label_columns(others, request)
+    numbers = ("weight",) if request is None else told_numbers(labels, request)
+    table = read_as_written(path, kind, header, limits, id_column=id_column, labels=labels, numbers=numbers)
     columns = {name: _plain(path, name, table[name]) for name in table.column_names if name != id_column}
     return _Listing(path, _id_column(path, table[id_column], id_column, limits), columns)
 

@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import NamedTuple, get_args
 
 from edhnn.data.dataset import NodeDataset
-from edhnn.data.hif_dataset import document_from_dataset
+from edhnn.data.hif_dataset import document_from_dataset, left_behind_by_hif
 from edhnn.data.readers import Format, format_by_name
 from edhnn.data.writers.folder import write_folder
 from edhnn.data.writers.hif import write_hif
-from edhnn.data.writers.tables import left_behind_by_tables, neighbour, write_tables
+from edhnn.data.writers.table_losses import left_behind_by_tables
+from edhnn.data.writers.tables import neighbour, write_tables
 from edhnn.data.writers.text import cornell_neighbours, left_behind_by_text, write_cornell, write_hmetis
 from edhnn.errors import UsageError, unknown_name
 
@@ -67,7 +68,7 @@ def write_dataset(
     lost: list[str] = []
     if chosen == "hif":
         write_hif(document_from_dataset(dataset), target)
-        written = [target]
+        written, lost = [target], left_behind_by_hif(dataset)
     elif chosen == "table":
         written, lost = write_tables(dataset, target), left_behind_by_tables(dataset, target)
     elif chosen == "folder":

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -14,9 +13,10 @@ import torch
 from torch import Tensor
 
 from edhnn.data.dataset import NodeDataset, features_to_scipy
-from edhnn.data.files import ByteWriter, atomic_folder, compressed_by_name
+from edhnn.data.files import ByteWriter, atomic_folder, compressed_by_name, refuse_foreign
+from edhnn.data.json_values import need_finite_attributes, plain
 from edhnn.data.readers.folder import ATTRIBUTES, FEATURES, HYPEREDGES, IDS, LABELS, SOURCE, WEIGHTS
-from edhnn.errors import DataError, UsageError
+from edhnn.errors import DataError
 from edhnn.hypergraph import Hypergraph
 from edhnn.typing import JsonObject
 
@@ -27,11 +27,16 @@ def write_folder(dataset: NodeDataset, target: Path, *, overwrite: bool = False)
     Args:
         dataset: The dataset.
         target: The folder to make. It must not exist, or be empty.
-        overwrite: Replace a folder that is there.
+        overwrite: Replace a dataset folder that is there.
+
+    Raises:
+        DataError: if an attribute holds what JSON cannot, such as an infinity; nothing is written.
+        UsageError: if something is there that may not be replaced.
     """
     hypergraph = dataset.hypergraph
-    if overwrite and target.is_dir() and any(target.iterdir()) and not (target / HYPEREDGES).exists():
-        raise UsageError(f"'{target}' is not a dataset folder, so it is not replaced. Choose another name.")
+    need_finite_attributes(dataset, "A dataset folder")
+    if overwrite:
+        refuse_foreign(target, HYPEREDGES, "dataset")
     with atomic_folder(target, overwrite=overwrite) as folder:
         with compressed_by_name(folder / HYPEREDGES, HYPEREDGES) as stream:
             write_integer_lines(stream, hypergraph)
@@ -52,7 +57,7 @@ def write_folder(dataset: NodeDataset, target: Path, *, overwrite: bool = False)
         _write_json(folder / IDS, ids)
         columns = (("nodes", dataset.node_attributes), ("hyperedges", dataset.edge_attributes))
         _write_json(folder / ATTRIBUTES, {kind: dict(found) for kind, found in columns if found})
-        (folder / SOURCE).write_bytes(msgspec.json.format(msgspec.json.encode(source_record(dataset)), indent=1))
+        (folder / SOURCE).write_bytes(msgspec.json.format(_encode(source_record(dataset)), indent=1))
 
 
 def source_record(dataset: NodeDataset) -> JsonObject:
@@ -111,18 +116,15 @@ def _write_features(path: Path, x: Tensor) -> None:
         np.savez_compressed(path, x=x.cpu().numpy())
 
 
-def _write_json(path: Path, content: dict[str, Any]) -> None:
+def _write_json(path: Path, content: JsonObject) -> None:
     if content:
-        try:
-            text = msgspec.json.encode(content, enc_hook=_plain)
-        except (TypeError, UnicodeEncodeError) as error:
-            raise DataError(f"Ids and attributes must be what JSON can hold: {error}.") from error
+        text = _encode(content)
         with compressed_by_name(path, path.name) as stream:
             stream.write(text)
 
 
-def _plain(value: Any) -> Any:
-    """Arrays and their scalars as lists and numbers."""
-    if isinstance(value, np.ndarray | np.generic | Tensor):
-        return value.tolist()
-    raise TypeError(f"{type(value).__name__} is not")
+def _encode(content: JsonObject) -> bytes:
+    try:
+        return msgspec.json.encode(content, enc_hook=plain)
+    except (TypeError, UnicodeEncodeError) as error:
+        raise DataError(f"Ids, attributes and provenance must be what JSON can hold: {error}.") from error

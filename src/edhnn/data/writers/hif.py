@@ -28,7 +28,7 @@ def write_hif(document: HifDocument, target: Path) -> None:
         if document.network_type is not None:
             stream.write(b'"network-type":' + msgspec.json.encode(document.network_type) + b",\n")
         if document.metadata is not None:
-            stream.write(b'"metadata":' + msgspec.json.encode(document.metadata) + b",\n")
+            stream.write(b'"metadata":' + _encode("metadata", document.metadata) + b",\n")
         for name, section in (("nodes", document.nodes), ("edges", document.edges)):
             if section is not None:
                 _write_section(stream, name, section, document)
@@ -42,12 +42,15 @@ def _write_section(stream: ByteWriter, name: str, records: Records, document: Hi
     for start in range(0, len(records), _RECORDS_PER_BLOCK):
         stop = min(start + _RECORDS_PER_BLOCK, len(records))
         stream.write(b",\n" if start else b"\n")
-        try:
-            lines = [msgspec.json.encode(record) for record in _records(records, start, stop, document)]
-        except (TypeError, ValueError, UnicodeEncodeError) as error:
-            raise DataError(f"What HIF holds must be plain JSON; '{name}' has something else: {error}.") from error
-        stream.write(b",\n".join(lines))
+        stream.write(b",\n".join(_encode(name, record) for record in _records(records, start, stop, document)))
     stream.write(b"]")
+
+
+def _encode(section: str, found: JsonObject) -> bytes:
+    try:
+        return msgspec.json.encode(found)
+    except (TypeError, ValueError, UnicodeEncodeError, RecursionError) as error:
+        raise DataError(f"What HIF holds must be plain JSON; '{section}' has something else: {error}.") from error
 
 
 def _records(records: Records, start: int, stop: int, document: HifDocument) -> Iterator[JsonObject]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import ExitStack
 from itertools import pairwise
 from pathlib import Path
@@ -16,11 +15,12 @@ import pyarrow.parquet
 import torch
 from torch import Tensor
 
-from edhnn.data.columns import numbers_in
+from edhnn.data.columns import exact_array
 from edhnn.data.dataset import NodeDataset
 from edhnn.data.files import atomic_file, compressed_by_name
-from edhnn.data.ids import IdColumn, Ids, integers_if_all_canonical
+from edhnn.data.ids import Ids
 from edhnn.data.readers.arrow_tables import table_kind
+from edhnn.data.writers.table_losses import feature_heads, is_sparse, label_heads, look_like_integers
 from edhnn.errors import DataError, UsageError
 from edhnn.typing import IndexArray
 
@@ -65,34 +65,6 @@ def write_tables(dataset: NodeDataset, target: Path) -> list[Path]:
     return list(tables)
 
 
-def left_behind_by_tables(dataset: NodeDataset, target: Path) -> list[str]:
-    """What tables cannot hold of this dataset, in words."""
-    lost = ["the sparsity of the features (written as full columns)"] if _is_sparse(dataset) else []
-    for name, tensor in (("features", dataset.x), ("labels", dataset.y)):
-        if tensor is not None and tensor.dtype not in (torch.float32, torch.int64):
-            lost.append(f"that the {name} are {str(tensor.dtype).removeprefix('torch.')} (a reader takes float32)")
-    if dataset.y is not None and dataset.task == "classification":
-        names: Any = dataset.class_names or range(dataset.num_classes or 0)
-        used = sorted({names[number] for number in set(dataset.y.tolist()) if number >= 0})
-        lost += ["the numbers of the classes (a reader sorts those in use)"] if used != list(names) else []
-    if numbers_in(dataset.edge_attributes.get("weight", ("none",))) is not None:
-        lost.append("that 'weight' is an attribute of hyperedges (a reader takes it for their weights)")
-    if table_kind(target) != "parquet":
-        ids = {"node": dataset.node_ids, "hyperedge": dataset.edge_ids}
-        lost += [
-            f"that the {kind} ids are text (they look like integers)" for kind in ids if _look_like_integers(ids[kind])
-        ]
-        columns = {**dataset.node_attributes, **dataset.edge_attributes}
-        if dataset.task == "classification":
-            columns["label"] = dataset.class_names or ()
-        lost += [f"that '{name}' is text (it looks like something else)" for name in columns if _misread(columns[name])]
-    return lost
-
-
-def _is_sparse(dataset: NodeDataset) -> bool:
-    return dataset.x is not None and dataset.x.layout == torch.sparse_csr
-
-
 def neighbour(target: Path, what: str) -> Path:
     """The node or hyperedge table beside an incidence table."""
     name = target.name.removesuffix(".gz")
@@ -124,36 +96,7 @@ def _in_order(ids: Ids, mentions: IndexArray, *, text: bool) -> bool:
     if all(isinstance(name, int) for name in names):
         return all(a < b for a, b in pairwise(names))
     first = np.unique(mentions, return_index=True)[1]
-    return bool((np.diff(first) > 0).all()) and not (text and _look_like_integers(ids))
-
-
-def _look_like_integers(ids: Ids) -> bool:
-    """Whether these are texts that a reader of a text table takes for integers."""
-    if not isinstance(ids.values, list) or not all(isinstance(name, str) for name in ids.values):
-        return False
-    column = IdColumn()
-    column.append(ids.to_list())
-    integers_if_all_canonical([column])
-    return any(isinstance(chunk, pa.Array) and pa.types.is_integer(chunk.type) for chunk in column.chunks)
-
-
-def _misread(values: Sequence[Any]) -> bool:
-    """Whether these are texts that a reader of a text table takes for numbers, truth values or nothing."""
-    texts = pa.table({"": [value for value in values if isinstance(value, str)]})
-    if not len(texts):
-        return False
-    with pa.BufferOutputStream() as stream:
-        pa.csv.write_csv(texts, stream, pa.csv.WriteOptions(include_header=False))
-        written = stream.getvalue()
-    parse = pa.csv.ParseOptions(ignore_empty_lines=False, newlines_in_values=True)
-    read = pa.csv.read_csv(
-        pa.BufferReader(written),
-        pa.csv.ReadOptions(column_names=[""], block_size=max(len(written), 1)),
-        parse,
-        pa.csv.ConvertOptions(timestamp_parsers=[], null_values=[]),
-    )
-    kind = read.schema.types[0]
-    return "" in texts[""].to_pylist() or not (pa.types.is_string(kind) or pa.types.is_temporal(kind))
+    return bool((np.diff(first) > 0).all()) and not (text and look_like_integers(ids))
 
 
 def _node_columns(dataset: NodeDataset, *, text: bool) -> list[tuple[str, pa.Array]]:
@@ -161,9 +104,8 @@ def _node_columns(dataset: NodeDataset, *, text: bool) -> list[tuple[str, pa.Arr
     if dataset.y is not None:
         columns += _label_columns(dataset)
     if dataset.x is not None:
-        x = _numbers(dataset.x.to_dense() if _is_sparse(dataset) else dataset.x)
-        names = dataset.feature_names or tuple(f"x{number}" for number in range(x.shape[1]))
-        columns += [(name, pa.array(x[:, number])) for number, name in enumerate(names)]
+        x = _numbers(dataset.x.to_dense() if is_sparse(dataset) else dataset.x)
+        columns += [(name, pa.array(x[:, number])) for number, name in enumerate(feature_heads(dataset))]
     return columns + [(name, _column(name, column)) for name, column in dataset.node_attributes.items()]
 
 
@@ -175,8 +117,7 @@ def _label_columns(dataset: NodeDataset) -> list[tuple[str, pa.Array]]:
     y = _numbers(dataset.y)
     if y.ndim == 1:
         return [("label", pa.array(y, from_pandas=True))]
-    heads = dataset.class_names or tuple(f"label{number}" for number in range(y.shape[1]))
-    return [(str(head), pa.array(y[:, number], from_pandas=True)) for number, head in enumerate(heads)]
+    return [(head, pa.array(y[:, number], from_pandas=True)) for number, head in enumerate(label_heads(dataset))]
 
 
 def _numbers(tensor: Tensor) -> npt.NDArray[np.floating[Any]]:
@@ -200,7 +141,7 @@ def _table(columns: list[tuple[str, pa.Array]], *, text: bool) -> pa.Table:
 
 def _column(name: str, values: Any) -> pa.Array:
     try:
-        return pa.array(list(values))
+        return exact_array(values)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
         raise DataError(
             f"A table column must be of one kind. The attribute '{name}' is not: {error}.",

@@ -9,6 +9,7 @@ import numpy as np
 
 from edhnn.data.dataset import NodeDataset
 from edhnn.data.files import atomic_file, compressed_by_name
+from edhnn.data.readers.cornell import neighbours
 from edhnn.data.writers.folder import write_integer_lines
 from edhnn.errors import DataError, UsageError
 from edhnn.hypergraph import Hypergraph
@@ -17,9 +18,8 @@ _CORNELL_PREFIX = "hyperedges-"
 
 
 def cornell_neighbours(target: Path) -> list[Path]:
-    """The files of labels, label names and node names beside `hyperedges-NAME.txt`."""
-    suffix = target.name.removeprefix(_CORNELL_PREFIX)
-    return [target.with_name(f"{what}-{suffix}") for what in ("node-labels", "label-names", "node-names")]
+    """The files of labels, label names and node names that would be read along with `hyperedges-NAME.txt`."""
+    return [path for what in ("node-labels", "label-names", "node-names") for path in neighbours(target, what)]
 
 
 def write_cornell(dataset: NodeDataset, target: Path) -> list[Path]:
@@ -31,7 +31,7 @@ def write_cornell(dataset: NodeDataset, target: Path) -> list[Path]:
     if min(labels, default=0) < 0 or isolated_tail:
         what = "no unlabelled nodes" if labels else "no isolated last node without labels"
         raise DataError(f"Cornell text holds {what}.", remedy="Write HIF or a dataset folder instead.")
-    labels_path, names_path, _ = cornell_neighbours(target)
+    labels_path, names_path = (neighbours(target, what)[0] for what in ("node-labels", "label-names"))
     lines = {labels_path: [str(label + 1) for label in labels]} if labels else {}
     if labels and dataset.class_names is not None:
         lines[names_path] = [str(name) for name in dataset.class_names]
