@@ -11,7 +11,7 @@ from edhnn.experiments.job import cells_of
 from edhnn.experiments.records import Records
 from edhnn.experiments.report import plots
 from edhnn.experiments.report.choose import make_content
-from edhnn.experiments.report.curves import panels_of
+from edhnn.experiments.report.curves import GREY, panels_of
 from edhnn.experiments.report.data import report_data
 from edhnn.experiments.report.latex import escape, latex_report
 from edhnn.experiments.report.markdown import markdown_report, markdown_table
@@ -224,6 +224,18 @@ def test_data_for_machines(tmp_path):
     assert row["cells"]["alpha 1"]["splits"] == 10
     assert sum(row["win_tie_loss"]) == 6
     assert {claim["verdict"] for claim in found["claims"]} <= {"not distinguishable", "does not hold"}
+
+
+def test_a_model_has_one_colour_in_all_figures(tmp_path):
+    content = content_of(tmp_path, "figure2", "figure3", "figure5", splits=2)
+    seen = {}
+    for view in content.views:
+        for panel in panels_of(view):
+            drawn = [curve for curve in panel.curves if curve.colour != GREY]
+            assert len({curve.colour for curve in drawn}) == len(drawn)
+            for curve in drawn:
+                assert seen.setdefault(curve.label, curve.colour) == curve.colour
+    assert len(seen) == 6
 
 
 def test_experiments_without_records_are_listed_and_claims_about_them_say_so(tmp_path):

@@ -11,6 +11,9 @@ from edhnn.experiments.report.view import View
 COLOURS = ("#4477aa", "#ee6677", "#228833", "#b8860b", "#66aacc", "#aa3377", "#555555", "#dd7733")
 """Told apart by most eyes; the reference row has the strongest line as well."""
 
+_OWN = dict(zip(("ED-HNN", "AllDeepSets", "AllSetTransformer", "UniGCNII", "Invariant", "HGNN"), COLOURS, strict=False))
+"""A model that is in several figures has one colour in all of them."""
+
 GREY = "#8a8f98"
 _DASHES = ("dash", "dot", "dashdot")
 
@@ -72,9 +75,12 @@ def value_label(view: View) -> str:
 def _panel(view: View, title: str) -> Panel:
     columns = [column for column in view.grid.experiment.column if column.panel == title and column.x is not None]
     places = {column.label: float(column.x or 0.0) for column in sorted(columns, key=lambda one: one.x or 0.0)}
-    curves, colours, dashes = [], iter(COLOURS * 4), iter(_DASHES * 9)
+    curves, dashes = [], iter(_DASHES * 9)
+    taken = {_OWN.get(line.label) for line in view.grid.lines}
+    spare = iter([colour for colour in COLOURS if colour not in taken] * 9 + list(COLOURS) * 4)
     for line in view.grid.lines:
-        colour, dash = (GREY, next(dashes)) if line.kind == "floor" else (next(colours), "solid")
+        own = GREY if line.kind == "floor" else _OWN.get(line.label) or next(spare)
+        dash = next(dashes) if line.kind == "floor" else "solid"
         there = [(label, x) for label, x in places.items() if (line.label, label) in view.findings.summaries]
         if not there:
             continue
@@ -90,7 +96,7 @@ def _panel(view: View, title: str) -> Panel:
                     + ("" if one.low is None else f", 95 % interval {one.low:.4g} to {one.high:.4g}")
                     for one in found
                 ],
-                colour=colour,
+                colour=own,
                 dash=dash,
                 strong=line.label == view.findings.reference,
             )
