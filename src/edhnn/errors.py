@@ -102,7 +102,7 @@ def _in_words(error: OSError | MemoryError | RuntimeError) -> str | None:
     if asked is None and not isinstance(error, MemoryError):
         return None
     much = f" {int(asked[1]) / 1e9:.1f} GB were asked for at once." if asked else ""
-    return f"There must be enough memory.{much} Use a smaller width (--set hidden=64) or fewer --jobs."
+    return f"There must be enough memory.{much} Use a smaller width (--set hidden=64), fewer --jobs, or less data."
 
 
 def unknown_name(kind: str, given: str, choices: Iterable[str]) -> UsageError:

@@ -55,8 +55,8 @@ def evaluate_command(
     run: Run, source: Source, *, split: SplitNumber = None, as_json: Json = False, options: ReadOptions
 ) -> None:
     """Compare a run's predictions with the labels of a hypergraph; on the run's own data, with test labels only."""
-    model = load_models(run, split).first
-    found = evaluate_run(run, _read_like(options, source, model, labels=True), split)
+    models = load_models(run, split)
+    found = evaluate_run(run, _read_like(options, source, models.first, labels=True), split, models=models)
     if as_json:
         print_json(found)
         return
@@ -91,7 +91,7 @@ def _read_like(options: ReadOptions, source: str, model: Pretrained, *, labels: 
     alike = options
     if labels and not options.label and "label_columns" in known:
         alike = replace(options, label=known["label_columns"], task=options.task or model.objective.task)
-    for wish, features in ((alike, None), (alike, names), (options, names)):
+    for wish, features in ((alike, None), (alike, names), (options, names))[: 1 if names is None else 3]:
         try:
             found = wish.read(source, features=features)
         except UsageError:  # a column is not there: the plain reading or the model will say so

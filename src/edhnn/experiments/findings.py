@@ -68,6 +68,11 @@ class Findings:
     reference: str
     contrasts: Mapping[tuple[str, str], Contrast]
 
+    @property
+    def tested(self) -> int:
+        """How many of the contrasts have a p value."""
+        return sum(contrast.p is not None for contrast in self.contrasts.values())
+
     def tally(self, row: str) -> tuple[int, int, int]:
         """Columns in which the reference is better than the row, not distinguishable from it, worse than it."""
         said = [contrast.outcome for (label, _), contrast in self.contrasts.items() if label == row]
@@ -138,11 +143,10 @@ def _against(grid: Grid, reference: str) -> dict[tuple[str, str], Contrast]:
 def shared_means(grid: Grid, column: str, rows: Iterable[str]) -> dict[str, float]:
     """Means of the rows that have a number, over the splits that all of these have: others would not compare."""
     cells = {row: cell for row in rows if (cell := grid.measured(row, column)) is not None}
-    if not cells:
-        return {}
-    shared = set.intersection(*(set(cell.values) for cell in cells.values()))
-    return {row: float(np.mean([cell.values[split] for split in sorted(shared)])) for row, cell in cells.items()
-            if shared}  # fmt: skip
+    shared = sorted(set.intersection(*(set(cell.values) for cell in cells.values()))) if cells else []
+    return (
+        {row: float(np.mean([cell.values[split] for split in shared])) for row, cell in cells.items()} if shared else {}
+    )
 
 
 def _best(grid: Grid) -> dict[str, list[str]]:

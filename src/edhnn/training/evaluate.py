@@ -21,7 +21,9 @@ from edhnn.training.tasks import known_nodes, labels_of
 from edhnn.typing import JsonObject
 
 
-def evaluate_run(path: Path, dataset: NodeDataset, split: int | None = None) -> JsonObject:
+def evaluate_run(
+    path: Path, dataset: NodeDataset, split: int | None = None, *, models: Ensemble | None = None
+) -> JsonObject:
     """Metrics of a run's models on a dataset with labels.
 
     On the very data of the run each model is judged by the test nodes of its split, as it was then, so that no label it
@@ -31,6 +33,7 @@ def evaluate_run(path: Path, dataset: NodeDataset, split: int | None = None) -> 
         path: A run folder, or a pretrained model's.
         dataset: The dataset.
         split: One split alone.
+        models: What `load_models` gave for the two, where that was done before.
 
     Returns:
         ``mean`` and ``std`` of each metric over the models, ``each`` of them, and ``together``, the metrics of the mean
@@ -39,7 +42,7 @@ def evaluate_run(path: Path, dataset: NodeDataset, split: int | None = None) -> 
     Raises:
         DataError: if there are no labels, or features, classes or task do not fit.
     """
-    models = load_models(path, split)
+    models = models or load_models(path, split)
     own = _is_own(path, dataset)
     if dataset.y is None:
         raise DataError(

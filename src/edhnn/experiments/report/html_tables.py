@@ -23,7 +23,7 @@ def main_table(view: View) -> str:
     findings = view.findings
     headings = ["", *view.grid.columns]
     headings += ["mean rank"] if findings.ranks else []
-    headings += ["win-tie-loss"] if findings.contrasts else []
+    headings += ["win-tie-loss"] if findings.tested else []
     rows, kinds = [], [line.kind for line in view.grid.lines]
     groups = _GROUPS if view.kind == "accuracy" else _GROUPS_OF_STEPS
     for place, line in enumerate(view.grid.lines):
@@ -34,7 +34,7 @@ def main_table(view: View) -> str:
         if findings.ranks:
             rank = findings.ranks.get(line.label)
             cells.append("<td>–</td>" if rank is None else f'<td data-sort="{rank:.6g}">{rank:.1f}</td>')
-        if findings.contrasts:
+        if findings.tested:
             tally = findings.tally(line.label)
             said = "-".join(map(str, tally))
             cells.append(f'<td data-sort="{tally[0] - tally[2]}">{said}</td>' if any(tally) else "<td>–</td>")

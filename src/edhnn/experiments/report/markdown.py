@@ -42,22 +42,18 @@ def markdown_table(view: View) -> str:
         "",
         *view.grid.columns,
         *(["mean rank"] if ranked else []),
-        *(["win-tie-loss"] if _tested(view) else []),
+        *(["win-tie-loss"] if view.findings.tested else []),
     ]
     lines = [_line(headings), _line(["---", *["---:"] * (len(headings) - 1)])]
     for line in view.grid.lines:
         cells = [_cell(cell_text(view, line.label, column)) for column in view.grid.columns]
         if ranked:
             cells.append(f"{view.findings.ranks[line.label]:.1f}" if line.label in view.findings.ranks else "–")
-        if _tested(view):
+        if view.findings.tested:
             tally = view.findings.tally(line.label)
             cells.append("-".join(map(str, tally)) if any(tally) else "–")
         lines.append(_line([f"*{line.label}*" if line.kind != "network" else line.label, *cells]))
     return "\n".join(lines)
-
-
-def _tested(view: View) -> bool:
-    return any(one.p is not None for one in view.findings.contrasts.values())
 
 
 def _cell(text: CellText) -> str:

@@ -30,11 +30,10 @@ def _reading(view: View, ranked: bool) -> list[str]:
     if view.published.numbers and view.published.unit:
         found.append(f"The paper's numbers are in other units ({view.published.unit}), so no difference is shown.")
     findings = view.findings
-    tested = sum(one.p is not None for one in findings.contrasts.values())
-    if tested:
+    if findings.tested:
         found.append(
             f"Against {findings.reference}: ▼ worse, ▲ better, ≈ not distinguishable (corrected resampled t-test over "
-            f"shared splits, Holm over the {_count(tested, 'comparison')} of this table, level {LEVEL})."
+            f"shared splits, Holm over the {_count(findings.tested, 'comparison')} of this table, level {LEVEL})."
             + (f" Win, tie and loss are {findings.reference}'s, in columns." if ranked else "")
         )
     if findings.best and view.kind in TEST_TO_TRAIN and _uneven(view):
@@ -51,10 +50,9 @@ def _reading(view: View, ranked: bool) -> list[str]:
 
 def _uneven(view: View) -> bool:
     """Whether rows of a column differ in their splits."""
-    columns = view.grid.columns
     return any(
         len({frozenset(cell.values) for row in view.grid.rivals if (cell := view.grid.measured(row, column))}) > 1
-        for column in columns
+        for column in view.grid.columns
     )
 
 
