@@ -14,19 +14,25 @@ Paper: Definition 1.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from itertools import pairwise
-from typing import Any, final
+from typing import final
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from edhnn.errors import DataError
+from edhnn.memberships import (
+    check_range,
+    checked_index,
+    checked_weight,
+    group_bounds,
+    node_numbers,
+    sorted_and_merged,
+)
 
 
 @final
@@ -74,17 +80,17 @@ class Hypergraph:
 
     @torch.inference_mode(False)  # a hypergraph made during inference may serve training later
     def __post_init__(self) -> None:
-        node, edge = _as_index("node_index", self.node_index), _as_index("edge_index", self.edge_index)
+        node, edge = checked_index("node_index", self.node_index), checked_index("edge_index", self.edge_index)
         if node.shape != edge.shape:
             raise DataError(f"'node_index' and 'edge_index' must have one length. Got {len(node)} and {len(edge)}.")
-        _check_count_and_range("node", node, self.num_nodes)
-        _check_count_and_range("hyperedge", edge, self.num_edges)
+        check_range("node", node, self.num_nodes)
+        check_range("hyperedge", edge, self.num_edges)
         if self.num_nodes * self.num_edges >= 2**63:
             raise DataError(f"Nodes times hyperedges must be less than 2^63. Got {self.num_nodes} x {self.num_edges}.")
-        edge_weight = _check_weight("edge_weight", self.edge_weight, self.num_edges)
-        incidence_weight = _check_weight("incidence_weight", self.incidence_weight, len(node))
+        edge_weight = checked_weight("edge_weight", self.edge_weight, self.num_edges)
+        incidence_weight = checked_weight("incidence_weight", self.incidence_weight, len(node))
 
-        key, incidence_weight = _sort_and_merge(edge.long() * self.num_nodes + node, incidence_weight)
+        key, incidence_weight = sorted_and_merged(edge.long() * self.num_nodes + node, incidence_weight)
         edge_index = torch.div(key, max(self.num_nodes, 1), rounding_mode="floor")
         node_index = key.sub_(edge_index * self.num_nodes)
         self._fill(
@@ -93,8 +99,8 @@ class Hypergraph:
             edge_index=edge_index,
             edge_weight=edge_weight,
             incidence_weight=incidence_weight,
-            edge_ptr=_bounds(edge_index, self.num_edges),
-            node_ptr=_bounds(node_index, self.num_nodes),
+            edge_ptr=group_bounds(edge_index, self.num_edges),
+            node_ptr=group_bounds(node_index, self.num_nodes),
             _node_order=None,
             _links=None,
         )
@@ -125,7 +131,7 @@ class Hypergraph:
             DataError: if a member is no integer, such as a name, or lies outside the nodes.
         """
         members = [list(hyperedge) for hyperedge in hyperedges]
-        node = _node_numbers(members)
+        node = node_numbers(members)
         edge = np.repeat(np.arange(len(members)), [len(hyperedge) for hyperedge in members])
         count = num_nodes if num_nodes is not None else int(node.max(initial=-1)) + 1
         weight = None if edge_weight is None else torch.as_tensor(edge_weight, dtype=torch.float64)
@@ -231,78 +237,3 @@ class Hypergraph:
         )
         counts = f"num_nodes={self.num_nodes}, num_edges={self.num_edges}, num_incidences={self.num_incidences}"
         return f"Hypergraph({counts}{extras})"
-
-
-def _node_numbers(members: list[list[Any]]) -> npt.NDArray[np.int64]:
-    """The members of all hyperedges in a row; anything but a 64-bit integer is refused, not rounded."""
-    flat = [v for hyperedge in members for v in hyperedge]
-    with suppress(ValueError):  # members that are lists of several lengths
-        numbers = np.array(flat)
-        if numbers.ndim == 1 and (numbers.dtype.kind == "i" or not flat):
-            return numbers.astype(np.int64, copy=False)
-    for edge, v in ((edge, v) for edge, hyperedge in enumerate(members) for v in hyperedge):
-        if isinstance(v, bool) or not isinstance(v, int | np.integer) or not -(2**63) <= v < 2**63:
-            raise DataError(
-                f"Every member of a hyperedge must be the number of a node, a 64-bit integer. Got {v!r}.",
-                where=f"hyperedge {edge}",
-                remedy="Number the nodes from 0 and give their names as node_ids=edhnn.Ids([...]) to a NodeDataset, or "
-                "read a table of names with edhnn.read_dataset.",
-            )
-    return np.array([int(v) for v in flat], dtype=np.int64)  # unsigned integers
-
-
-def _as_index(name: str, index: Tensor) -> Tensor:
-    if index.is_floating_point() or index.is_complex() or index.dtype == torch.bool or index.dim() != 1:
-        shape = tuple(index.shape)
-        raise DataError(f"'{name}' must be a vector of integers. Got {index.dtype} of shape {shape}.")
-    return index.detach()
-
-
-def _check_count_and_range(kind: str, index: Tensor, count: int) -> None:
-    if count < 0:
-        raise DataError(f"The number of {kind}s must be 0 or more. Got {count}.")
-    if len(index) and not (int(index.min()) >= 0 and int(index.max()) < count):
-        place = int(((index < 0) | (index >= count)).nonzero()[0, 0])
-        raise DataError(
-            f"Every {kind} number must lie in 0..{count - 1}, as there are {count} {kind}s. "
-            f"Got {int(index[place])} at incidence {place}.",
-            remedy=f"Raise the number of {kind}s, or renumber from 0.",
-        )
-
-
-def _check_weight(name: str, weight: Tensor | None, length: int) -> Tensor | None:
-    if weight is None:
-        return None
-    if not weight.is_floating_point() or weight.shape != (length,):
-        raise DataError(
-            f"'{name}' must be {length} floating-point numbers. Got {weight.dtype}, shape {tuple(weight.shape)}."
-        )
-    wrong = ~(torch.isfinite(weight) & (weight >= 0))
-    if wrong.any():
-        place = int(wrong.nonzero()[0, 0])
-        raise DataError(f"Every '{name}' must be finite and 0 or more. Got {weight[place].item()} at {place}.")
-    return weight.detach().clone()
-
-
-def _sort_and_merge(key: Tensor, weight: Tensor | None) -> tuple[Tensor, Tensor | None]:
-    """Keys in ascending order, each once; of the weights of equal keys the largest."""
-    if bool((key[1:] > key[:-1]).all()):
-        return key, weight
-    key, order = torch.sort(key, stable=True)
-    weight = None if weight is None else weight[order]
-    del order
-    first = torch.ones_like(key, dtype=torch.bool)
-    torch.ne(key[1:], key[:-1], out=first[1:])
-    if bool(first.all()):
-        return key, weight
-    if weight is not None:
-        group = first.cumsum(0) - 1
-        weight = weight.new_zeros(int(group[-1]) + 1).scatter_reduce(0, group, weight, "amax")
-    return key[first], weight
-
-
-def _bounds(index: Tensor, count: int) -> Tensor:
-    """Where each group starts in a sorted index, and where the last one ends."""
-    bounds = index.new_zeros(count + 1)
-    torch.cumsum(torch.bincount(index, minlength=count), 0, out=bounds[1:])
-    return bounds

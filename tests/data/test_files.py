@@ -13,15 +13,8 @@ from pathlib import Path
 import pytest
 
 from edhnn import DataError, LimitError, Limits, UsageError
-from edhnn.data.files import (
-    LimitedReader,
-    atomic_file,
-    atomic_folder,
-    compressed_by_name,
-    open_existing,
-    open_limited,
-    size_in_words,
-)
+from edhnn.data.atomic import atomic_file, atomic_folder, compressed_by_name
+from edhnn.data.files import LimitedReader, open_existing, open_limited, size_in_words
 
 
 def read(path, limits=None):
@@ -258,7 +251,7 @@ def test_a_killed_process_leaves_no_half_written_target(tmp_path, kind):
         import os, sys
         from contextlib import ExitStack
         from pathlib import Path
-        from edhnn.data.files import atomic_file, atomic_folder
+        from edhnn.data.atomic import atomic_file, atomic_folder
         kind, *targets = sys.argv[1:]
         with ExitStack() as stack:
             for target in map(Path, targets):

@@ -9,7 +9,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from edhnn import Ids
-from edhnn.data.ids import IdColumn, encode_ids, integers_if_all_canonical
+from edhnn.data.encode import encode_ids
+from edhnn.data.ids import IdColumn
+from edhnn.data.plain_integers import integers_if_all_canonical
 
 SMALL = st.integers(-5, 5)
 WIDE = st.integers(-(2**63), 2**63 - 1)

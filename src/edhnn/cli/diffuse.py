@@ -15,8 +15,9 @@ import typer
 
 from edhnn.cli.options import Json, ReadOptions, Source, with_read_options
 from edhnn.cli.output import console, facts_table, print_json, say
+from edhnn.data.atomic import atomic_file
 from edhnn.data.dataset import NodeDataset
-from edhnn.data.files import DelayedBar, atomic_file
+from edhnn.data.progress import DelayedBar
 from edhnn.data.readers.seeds import read_seeds
 from edhnn.data.writers import refuse_existing
 from edhnn.data.writers.tables import write_table

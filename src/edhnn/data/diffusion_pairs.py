@@ -23,9 +23,10 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from edhnn.data.atomic import atomic_folder, refuse_foreign
 from edhnn.data.dataset import NodeDataset
 from edhnn.data.digests import content_digests
-from edhnn.data.files import atomic_folder, open_existing, refuse_foreign
+from edhnn.data.files import open_existing
 from edhnn.diffusion.admm import ADMM
 from edhnn.diffusion.gradient_descent import GradientDescent
 from edhnn.diffusion.problem import DiffusionProblem

@@ -1,33 +1,22 @@
-"""Files opened within limits and written whole or not at all.
+"""Files opened within limits.
 
-Reading: gzip is recognised by its first bytes, the decompressed size is bounded, and a progress bar appears on a
-terminal once the work has taken a second. Writing: everything goes to a temporary neighbour that is renamed over
-the target at the end, so a reader never meets half a file.
+Gzip is recognised by its first bytes, the decompressed size is bounded, and a progress bar appears on a terminal once
+the work has taken a second. `edhnn.data.atomic` writes.
 """
 
 from __future__ import annotations
 
 import gzip
 import io
-import os
-import shutil
-import sys
-import tempfile
-import time
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, final, runtime_checkable
 
-from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
+from edhnn.data.progress import DelayedBar
 from edhnn.errors import DataError, LimitError, UsageError
 
 _GZIP_MAGIC = b"\x1f\x8b"
-_PATIENCE_SECONDS = 1.0
 
 
 @runtime_checkable
@@ -36,14 +25,6 @@ class ByteReader(Protocol):
 
     def read(self, size: int, /) -> bytes:
         """At most ``size`` bytes; none at the end."""
-
-
-@runtime_checkable
-class ByteWriter(Protocol):
-    """A place for bytes: a file, a compressed file, a checksum."""
-
-    def write(self, data: bytes, /) -> int:
-        """Take all of ``data``."""
 
 
 @final
@@ -147,119 +128,3 @@ def open_existing(path: Path) -> io.BufferedReader:
         raise UsageError(f"'{path}' must be a file. It is a folder.") from error
     except OSError as error:
         raise UsageError(f"'{path}' cannot be read: {(error.strerror or str(error)).lower()}.") from error
-
-
-class DelayedBar:
-    """A progress bar on standard error that stays away from short work, pipes and logs.
-
-    Args:
-        title: What is under way.
-        total: Its size, in bytes if ``in_bytes`` and in steps otherwise.
-        in_bytes: How to write amounts.
-    """
-
-    def __init__(self, title: str, total: int, *, in_bytes: bool = True) -> None:
-        self._title, self._total, self._in_bytes = title, total, in_bytes
-        self._begun = time.monotonic()
-        self._wanted = sys.stderr.isatty()
-        self._progress: Progress | None = None
-
-    def show(self, done: int, note: str = "") -> None:
-        """Move the bar; the first call after a second makes it appear. The note stands behind the title."""
-        if not self._wanted or time.monotonic() - self._begun < _PATIENCE_SECONDS:
-            return
-        if self._progress is None:
-            amount = DownloadColumn() if self._in_bytes else MofNCompleteColumn()
-            columns = (TextColumn("{task.description}"), BarColumn(), amount, TimeRemainingColumn())
-            self._progress = Progress(*columns, console=Console(stderr=True), transient=True)
-            self._progress.add_task(self._title, total=self._total)
-            self._progress.start()
-        self._progress.update(self._progress.task_ids[0], completed=done, description=f"{self._title}{note}")
-
-    def close(self) -> None:
-        """Remove the bar."""
-        if self._progress is not None:
-            self._progress.stop()
-            self._progress = None
-
-
-@contextmanager
-def atomic_file(target: Path) -> Iterator[Path]:
-    """A temporary path beside ``target`` that becomes it if the block succeeds, and vanishes if not."""
-    _need_parent(target)
-    if target.is_dir():
-        raise UsageError(f"'{target}' must be a file. It is a folder.")
-    with _writing(target):
-        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
-        os.close(handle)
-    temporary = Path(name)
-    try:
-        yield temporary
-        temporary.chmod(0o666 & ~_umask())
-        temporary.replace(target)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-@contextmanager
-def atomic_folder(target: Path, *, overwrite: bool = False) -> Iterator[Path]:
-    """A temporary folder beside ``target`` that becomes it if the block succeeds, and vanishes if not."""
-    _need_parent(target)
-    if target.exists() and not target.is_dir():
-        raise UsageError(f"'{target}' must be a folder. It is a file.")
-    if target.exists() and any(target.iterdir()) and not overwrite:
-        raise UsageError(f"'{target}' exists already. Choose another name, or replace it with --force.")
-    with _writing(target):
-        temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
-    try:
-        yield temporary
-        temporary.chmod(0o777 & ~_umask())
-        if target.exists():
-            aside = temporary.with_suffix(".old")
-            target.replace(aside)
-            try:
-                temporary.replace(target)
-            except BaseException:
-                aside.replace(target)
-                raise
-            shutil.rmtree(aside)
-        else:
-            temporary.replace(target)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
-
-
-def refuse_foreign(target: Path, sign: str, kind: str) -> None:
-    """A usage error if a folder that is about to be replaced holds something, but not the file that is its sign."""
-    if target.is_dir() and any(target.iterdir()) and not (target / sign).exists():
-        raise UsageError(f"'{target}' is not a {kind} folder, so it is not replaced. Choose another name.")
-
-
-@contextmanager
-def compressed_by_name(path: Path, name: str) -> Iterator[ByteWriter]:
-    """Open ``path`` for writing, gzip-compressed if the final ``name`` ends in ``.gz``; same bytes every time."""
-    with path.open("wb") as raw:
-        if name.endswith(".gz"):
-            with gzip.GzipFile(filename="", fileobj=raw, mode="wb", compresslevel=6, mtime=0) as stream:
-                yield stream
-        else:
-            yield raw
-
-
-def _need_parent(target: Path) -> None:
-    if not target.parent.is_dir():
-        raise UsageError(f"The folder '{target.parent}' must exist before '{target.name}' is written into it.")
-
-
-@contextmanager
-def _writing(target: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise UsageError(f"'{target}' cannot be written: {(error.strerror or str(error)).lower()}.") from error
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from statistics import mean
 from typing import final
 
-from edhnn.data.files import DelayedBar
+from edhnn.data.progress import DelayedBar
 from edhnn.experiments.job import Job, digest
 from edhnn.experiments.records import Records, seconds_of
 from edhnn.experiments.worker import write_jobs

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
-from edhnn.data.files import atomic_file
+from edhnn.data.atomic import atomic_file
 from edhnn.typing import IntArray, JsonObject
 
 BLUE, ORANGE, GREY = "#3b6fb6", "#e08e45", "#8a8f98"

@@ -14,8 +14,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from edhnn.data.atomic import atomic_folder
 from edhnn.data.dataset import NodeDataset, features_to_scipy, sparse_features
-from edhnn.data.files import atomic_folder
 from edhnn.errors import DataError, UsageError
 from edhnn.models.contract import HypergraphModel
 from edhnn.models.registry import make_model

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import Path
 
-from edhnn.data.files import atomic_file, size_in_words
+from edhnn.data.atomic import atomic_file
+from edhnn.data.files import size_in_words
 from edhnn.training.summary import RunSummary
 from edhnn.typing import JsonObject
 

@@ -10,8 +10,9 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from edhnn.data.atomic import atomic_file
 from edhnn.data.dataset import NodeDataset
-from edhnn.data.files import DelayedBar, atomic_file
+from edhnn.data.progress import DelayedBar
 from edhnn.data.splits import Split
 from edhnn.data.writers.tables import write_table
 from edhnn.errors import UsageError

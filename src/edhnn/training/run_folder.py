@@ -25,7 +25,7 @@ from typing import Any, final
 import numpy as np
 import torch
 
-from edhnn.data.files import atomic_file
+from edhnn.data.atomic import atomic_file
 from edhnn.data.splits import Split
 from edhnn.errors import DataError, UsageError
 from edhnn.training.json_file import read_json, write_json

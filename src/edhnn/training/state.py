@@ -13,7 +13,7 @@ import safetensors.torch
 import torch
 from torch import Tensor, nn
 
-from edhnn.data.files import atomic_file
+from edhnn.data.atomic import atomic_file
 from edhnn.errors import DataError
 from edhnn.training.metrics import Metrics
 

@@ -20,10 +20,10 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter
 
+from edhnn.data.atomic import atomic_file
 from edhnn.data.dataset import NodeDataset
 from edhnn.data.doctor.facts import class_counts, labelled
 from edhnn.data.doctor.finding import counted
-from edhnn.data.files import atomic_file
 from edhnn.hypergraph import Hypergraph
 from edhnn.statistics import class_mixing, component_sizes
 from edhnn.typing import FloatArray, IntArray

@@ -5,11 +5,12 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
+from edhnn.data.atomic import refuse_foreign
 from edhnn.data.dataset import NodeDataset, Provenance
 from edhnn.data.digests import content_digests
 from edhnn.data.download.retrieve import Patience, retrieve
 from edhnn.data.download.sources import PublishedDataset, Source
-from edhnn.data.files import Limits, refuse_foreign
+from edhnn.data.files import Limits
 from edhnn.data.readers.cornell import read_cornell
 from edhnn.data.readers.folder import HYPEREDGES, read_folder
 from edhnn.data.readers.legacy_pickle import read_legacy_pickle

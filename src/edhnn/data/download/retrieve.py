@@ -21,7 +21,8 @@ from typing import Any, TypeVar, final
 
 from edhnn.data.download.archives import unpack
 from edhnn.data.download.sources import HubSource, Source, WebSource
-from edhnn.data.files import DelayedBar, Limits, size_in_words
+from edhnn.data.files import Limits, size_in_words
+from edhnn.data.progress import DelayedBar
 from edhnn.errors import DownloadError, LimitError, MissingDependencyError
 
 _T = TypeVar("_T")

@@ -16,7 +16,8 @@ import torch
 
 from edhnn.data.columns import ColumnRequest, sort_columns
 from edhnn.data.dataset import NodeDataset, Provenance, Task, merged_note
-from edhnn.data.ids import IdColumn, Ids, encode_ids
+from edhnn.data.encode import encode_ids
+from edhnn.data.ids import IdColumn, Ids
 from edhnn.data.interop.arrow import arrow_table, class_column, column_names, id_column, library_of, number_column
 from edhnn.errors import DataError, UsageError
 from edhnn.hypergraph import Hypergraph

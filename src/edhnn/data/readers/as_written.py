@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from edhnn.data.files import Limits
-from edhnn.data.ids import canonical_integers
+from edhnn.data.plain_integers import canonical_integers
 from edhnn.data.readers.arrow_tables import Header, TableKind, read_columns
 
 _DIGITS = r"^[+-]?[0-9]+$"

@@ -11,8 +11,6 @@ attributes.json.gz   {"nodes": {name: [...]}, "hyperedges": {name: [...]}}
 
 from __future__ import annotations
 
-import warnings
-import zipfile
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -23,11 +21,12 @@ import torch
 from torch import Tensor
 
 from edhnn.data.dataset import Attributes, NodeDataset, Provenance, Task, merged_note, sparse_features
-from edhnn.data.files import Limits, open_existing, open_limited, size_in_words
+from edhnn.data.files import Limits, open_limited
 from edhnn.data.ids import Ids
 from edhnn.data.readers.integer_lines import IntegerLines
+from edhnn.data.readers.npz import as_numbers, load_npz, whole_numbers
 from edhnn.data.records import FloatName
-from edhnn.errors import DataError, EdhnnError, LimitError
+from edhnn.errors import DataError
 from edhnn.hypergraph import Hypergraph
 from edhnn.typing import JsonObject
 
@@ -112,41 +111,6 @@ def read_folder(path: Path, limits: Limits) -> NodeDataset:
         raise DataError(error.problem, path=error.path or path, where=error.where, remedy=error.remedy) from error
 
 
-def load_npz(path: Path, limits: Limits) -> dict[str, Any]:
-    """The arrays of an .npz file, none of them pickled, within the limits."""
-    try:
-        with open_existing(path) as stream, zipfile.ZipFile(stream) as archive:
-            size = sum(entry.file_size for entry in archive.infolist())
-            if size > limits.max_bytes:
-                raise LimitError(
-                    f"The arrays must be at most {size_in_words(limits.max_bytes)} in all. Got {size_in_words(size)}.",
-                    path=path,
-                    remedy="If you trust the file, raise the limit with --max-bytes.",
-                )
-            return {name.removesuffix(".npy"): _load_array(archive, name) for name in archive.namelist()}
-    except EdhnnError:
-        raise
-    except Exception as error:  # zip, zlib, lzma and numpy's header parser have no common class for broken bytes
-        raise DataError(
-            f"The file must be an .npz archive of plain arrays. Reading it said: {error}.", path=path
-        ) from error
-
-
-def _load_array(archive: zipfile.ZipFile, name: str) -> Any:
-    """One array; the size its header claims must be the size its entry holds, before anything is allocated."""
-    with archive.open(name) as stream:
-        version = np.lib.format.read_magic(stream)
-        read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")  # a header written by Python 2, or by no numpy at all
-            shape, _, dtype = read_header(stream)
-        claimed = int(np.prod([int(part) for part in shape], dtype=object)) * dtype.itemsize
-        if dtype.kind not in "biufSU" or not dtype.itemsize or not 0 <= claimed <= archive.getinfo(name).file_size:
-            raise ValueError(f"array '{name}' claims {claimed} bytes of {dtype}")
-    with archive.open(name) as stream:
-        return np.lib.format.read_array(stream, allow_pickle=False)
-
-
 def _read_features(path: Path, source: _Source, limits: Limits) -> Tensor | None:
     if not path.exists():
         return None
@@ -154,12 +118,12 @@ def _read_features(path: Path, source: _Source, limits: Limits) -> Tensor | None
     kind, narrow = _kinds(source.features_type)
     try:
         if "x" in arrays:
-            return torch.from_numpy(np.ascontiguousarray(_numbers(arrays["x"], kind))).to(narrow)
+            return torch.from_numpy(np.ascontiguousarray(as_numbers(arrays["x"], kind))).to(narrow)
         if arrays.get("format", np.array(b"csr")).item() not in (b"csr", "csr"):
             raise ValueError(f"the matrix is stored as {arrays['format'].item()}")
-        indices, indptr = (_whole_numbers(arrays[part]) for part in ("indices", "indptr"))
-        shape = tuple(_whole_numbers(arrays["shape"]).tolist())
-        matrix = sp.csr_array((_numbers(arrays["data"], kind), indices, indptr), shape=shape)
+        indices, indptr = (whole_numbers(arrays[part]) for part in ("indices", "indptr"))
+        shape = tuple(whole_numbers(arrays["shape"]).tolist())
+        matrix = sp.csr_array((as_numbers(arrays["data"], kind), indices, indptr), shape=shape)
         matrix.check_format(full_check=True)
         return sparse_features(matrix, narrow)
     except (KeyError, ValueError, TypeError, IndexError, ArithmeticError, RuntimeError) as error:
@@ -171,20 +135,6 @@ def _read_features(path: Path, source: _Source, limits: Limits) -> Tensor | None
 def _kinds(name: FloatName) -> tuple[type[np.floating[Any]], torch.dtype]:
     """The type in which numbers are read, and the one they then have; numpy lacks bfloat16."""
     return np.float64 if name == "float64" else np.float32, getattr(torch, name)
-
-
-def _numbers(array: Any, kind: type[np.floating[Any]]) -> Any:
-    """The array as floating point; not made from text, nor infinite where it was not."""
-    if array.dtype.kind not in "biuf":
-        raise ValueError(f"numbers are needed, not {array.dtype}")
-    with np.errstate(over="raise"):
-        return array.astype(kind, copy=False)
-
-
-def _whole_numbers(array: Any) -> Any:
-    if array.dtype.kind not in "iu" or array.ndim != 1:
-        raise ValueError(f"a vector of whole numbers is needed, not {array.dtype} of shape {array.shape}")
-    return array.astype(np.int64, copy=False)
 
 
 def _read_labels(path: Path, source: _Source, limits: Limits) -> tuple[Tensor | None, Task | None]:
@@ -225,7 +175,7 @@ def _read_labels(path: Path, source: _Source, limits: Limits) -> tuple[Tensor | 
 
 def _parse_labels(lines: list[str], source: _Source, *, whole: bool) -> Any:
     numbers = np.array(",".join(lines).split(",") if lines else [], dtype=np.int64 if whole else np.float64)
-    return numbers if whole else _numbers(numbers, _kinds(source.label_type)[0])
+    return numbers if whole else as_numbers(numbers, _kinds(source.label_type)[0])
 
 
 def _read_weights(path: Path, limits: Limits) -> tuple[Tensor | None, Tensor | None]:
@@ -234,7 +184,9 @@ def _read_weights(path: Path, limits: Limits) -> tuple[Tensor | None, Tensor | N
     arrays = load_npz(path, limits)
     found = [arrays.get(name) for name in ("edge_weight", "incidence_weight")]
     try:
-        edge, incidence = (None if array is None else torch.from_numpy(_numbers(array, np.float64)) for array in found)
+        edge, incidence = (
+            None if array is None else torch.from_numpy(as_numbers(array, np.float64)) for array in found
+        )
     except ValueError as error:
         raise DataError(f"Weights must be vectors of numbers. Reading them said: {error}.", path=path) from error
     return edge, incidence

@@ -11,18 +11,18 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any, Literal, final
+from typing import Any, final
 
 import msgspec
-import numpy as np
-from msgspec import UNSET, UnsetType
 
+from edhnn.data.encode import encode_ids
 from edhnn.data.files import ByteReader, Limits, open_limited, size_in_words
-from edhnn.data.hif import HifDocument, NetworkType, Records, WeightColumn
-from edhnn.data.ids import IdColumn, encode_ids
+from edhnn.data.hif import HifDocument, NetworkType
+from edhnn.data.ids import IdColumn
+from edhnn.data.readers.hif_section import DECODERS, Section
 from edhnn.data.readers.json_structure import last_record_end, value_end
 from edhnn.errors import DataError, LimitError
-from edhnn.typing import IndexArray, JsonObject
+from edhnn.typing import JsonObject
 
 _BLOCK_BYTES = 4 * 2**20
 _MAX_KEY_BYTES = 2**20
@@ -32,34 +32,6 @@ _BLANKS = b" \t\r\n"
 _BLANK = re.compile(rb"[ \t\r\n]*")
 _ERROR_AT_RECORD = re.compile(r" - at `\$\[(\d+)\](.*)`$")
 _ERROR_AT_BYTE = re.compile(r" \(byte (\d+)\)$")
-
-
-class _Incidence(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    edge: int | str
-    node: int | str
-    weight: int | float | UnsetType = UNSET
-    direction: Literal["head", "tail"] | UnsetType = UNSET
-    attrs: dict[str, Any] | UnsetType = UNSET
-
-
-class _Node(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    node: int | str
-    weight: int | float | UnsetType = UNSET
-    attrs: dict[str, Any] | UnsetType = UNSET
-
-
-class _Edge(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    edge: int | str
-    weight: int | float | UnsetType = UNSET
-    attrs: dict[str, Any] | UnsetType = UNSET
-
-
-_DECODERS: dict[str, msgspec.json.Decoder[Any]] = {
-    "incidences": msgspec.json.Decoder(list[_Incidence]),
-    "nodes": msgspec.json.Decoder(list[_Node]),
-    "edges": msgspec.json.Decoder(list[_Edge]),
-}
-_DIRECTION_CODE = {UNSET: 0, "head": 1, "tail": 2}
 
 
 def read_hif(path: Path, limits: Limits | None = None) -> HifDocument:
@@ -81,52 +53,6 @@ def read_hif(path: Path, limits: Limits | None = None) -> HifDocument:
 
 
 @final
-class _Section:
-    """A section under way: its columns so far."""
-
-    def __init__(self, name: str) -> None:
-        self.name, self.count = name, 0
-        self.nodes, self.edges = IdColumn(), IdColumn()
-        self.weight: WeightColumn | None = None
-        self.directions: list[np.ndarray[tuple[int], np.dtype[np.int8]]] = []
-        self.attrs: dict[int, JsonObject] = {}
-
-    def append(self, records: list[Any], text: bytes) -> None:
-        """Add decoded records; ``text`` tells at a glance which optional keys cannot be among them."""
-        escaped = b"\\" in text
-        if self.name != "edges":
-            self.nodes.append([record.node for record in records])
-        if self.name != "nodes":
-            self.edges.append([record.edge for record in records])
-        if escaped or b'"weight"' in text:
-            self._append_weights([None if record.weight is UNSET else record.weight for record in records])
-        elif self.weight is not None:
-            self.weight.append_absent(len(records))
-        codes = np.zeros(len(records), dtype=np.int8)
-        if self.name == "incidences" and (escaped or b'"direction"' in text):
-            codes[:] = [_DIRECTION_CODE[record.direction] for record in records]
-        self.directions.append(codes)
-        if escaped or b'"attrs"' in text:
-            found = ((place, record.attrs) for place, record in enumerate(records, self.count))
-            self.attrs.update((place, attrs) for place, attrs in found if attrs is not UNSET)
-        self.count += len(records)
-
-    def _append_weights(self, weights: list[int | float | None]) -> None:
-        if self.weight is None:
-            if all(weight is None for weight in weights):
-                return
-            self.weight = WeightColumn()
-            self.weight.append_absent(self.count)
-        self.weight.append(weights)
-
-    def records(self, node: IndexArray | None, edge: IndexArray | None) -> Records:
-        direction = np.concatenate(self.directions) if self.directions else None
-        if direction is not None and not direction.any():
-            direction = None
-        return Records(node, edge, self.weight, direction, self.attrs)
-
-
-@final
 class _HifParser:
     """Walks the top level of the document; sections are decoded block by block."""
 
@@ -137,7 +63,7 @@ class _HifParser:
         self._ended = False
 
     def document(self) -> HifDocument:
-        sections: dict[str, _Section] = {}
+        sections: dict[str, Section] = {}
         network_type: NetworkType | None = None
         metadata: JsonObject | None = None
         seen: set[str] = set()
@@ -168,8 +94,8 @@ class _HifParser:
             raise DataError("A HIF document must have the key 'incidences'. It has not.", path=self._path)
         return _assemble(sections, network_type, metadata)
 
-    def _section(self, name: str) -> _Section:
-        section = _Section(name)
+    def _section(self, name: str) -> Section:
+        section = Section(name)
         if not self._at(b"["):
             raise self._error(f"'{name}' must be an array of records.")
         self._take(1)
@@ -186,7 +112,7 @@ class _HifParser:
         self._expect(b"]")
         return section
 
-    def _append(self, section: _Section, end: int, *, strict: bool) -> bool:
+    def _append(self, section: Section, end: int, *, strict: bool) -> bool:
         """Decode the buffer up to ``end`` as whole records of the section; unless strict, ``False`` if they are not."""
         text = self._buffer[:end].strip(_BLANKS)
         if section.count and text:
@@ -198,7 +124,7 @@ class _HifParser:
             text = text[1:]
         text = b"[" + text + b"]"
         try:
-            section.append(_DECODERS[section.name].decode(text), text)
+            section.append(DECODERS[section.name].decode(text), text)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             if strict:
                 raise self._record_error(section, text, error) from error
@@ -206,7 +132,7 @@ class _HifParser:
         self._take(end)
         return True
 
-    def _record_error(self, section: _Section, text: bytes, error: Exception) -> DataError:
+    def _record_error(self, section: Section, text: bytes, error: Exception) -> DataError:
         if isinstance(error, RecursionError):
             return LimitError("Nesting is too deep.", path=self._path, where=f"in {section.name}")
         message, where = str(error), f"{section.name}, from record {section.count} on"
@@ -291,7 +217,7 @@ class _HifParser:
 
 
 def _assemble(
-    sections: dict[str, _Section], network_type: NetworkType | None, metadata: JsonObject | None
+    sections: dict[str, Section], network_type: NetworkType | None, metadata: JsonObject | None
 ) -> HifDocument:
     incidences = sections["incidences"]
     nodes, edges = sections.get("nodes"), sections.get("edges")

@@ -22,12 +22,11 @@ from torch import Tensor
 from edhnn.data.columns import Column, ColumnRequest, as_list, label_columns, numbers_in, sort_columns, told_numbers
 from edhnn.data.dataset import NodeDataset, Provenance, merged_note
 from edhnn.data.files import Limits
-from edhnn.data.ids import IdColumn, Ids, encode_ids, integers_if_all_canonical
 from edhnn.data.readers.arrow_tables import Header, TableKind, place_of_row, read_columns, read_header, table_kind
 from edhnn.data.readers.as_written import read_as_written
+from edhnn.data.readers.table_ids import Listing, as_ids, number_ids
 from edhnn.errors import DataError, UsageError, unknown_name
 from edhnn.hypergraph import Hypergraph
-from edhnn.typing import IndexArray
 
 NODE_GUESSES = ("node", "node_id", "nodes", "vertex", "vertex_id", "v", "member", "item", "user", "author", "product")
 EDGE_GUESSES = ("hyperedge", "hyperedge_id", "edge", "edge_id", "e", "group", "basket", "order", "committee", "paper")
@@ -59,16 +58,6 @@ class TableRequest:
     columns: ColumnRequest = field(default_factory=ColumnRequest)
 
 
-@final
-@dataclass(slots=True)
-class _Listing:
-    """A node or hyperedge table: its ids and its other columns."""
-
-    path: Path
-    ids: IdColumn
-    columns: dict[str, Column]
-
-
 def read_tables(path: Path, request: TableRequest, limits: Limits) -> NodeDataset:
     """Read an incidence table with its neighbours.
 
@@ -88,16 +77,14 @@ def read_tables(path: Path, request: TableRequest, limits: Limits) -> NodeDatase
     unused = [name for name in header.columns if name not in wanted]
     notes += [f"columns of the incidence table left out: {', '.join(unused)}"] if unused else []
     table = read_columns(path, kind, header, limits, columns=wanted, text_columns=[node_column, edge_column])
-    mentioned_nodes, mentioned_edges = (
-        _id_column(path, table[name], name, limits) for name in (node_column, edge_column)
-    )
+    mentioned_nodes, mentioned_edges = (as_ids(path, table[name], name, limits) for name in (node_column, edge_column))
     weight = None if weight_column is None else _weights(path, table[weight_column], weight_column, limits)
     del table
 
     nodes = _listing(_neighbour(path, "nodes", request.nodes, notes), request.id, request.columns, limits, notes)
     edges = _listing(_neighbour(path, "hyperedges", request.hyperedges, notes), None, None, limits, notes)
-    node_ids, node = _encode(path, "node", nodes, mentioned_nodes, limits)
-    edge_ids, edge = _encode(path, "hyperedge", edges, mentioned_edges, limits)
+    node_ids, node = number_ids(path, "node", nodes, mentioned_nodes, limits)
+    edge_ids, edge = number_ids(path, "hyperedge", edges, mentioned_edges, limits)
 
     try:
         found = sort_columns(
@@ -185,7 +172,7 @@ def _incidence_columns(
 
 def _listing(
     path: Path | None, id_column: str | None, request: ColumnRequest | None, limits: Limits, notes: list[str]
-) -> _Listing | None:
+) -> Listing | None:
     """A table of nodes, whose columns are asked for or guessed, or of hyperedges, where only a weight may be."""
     if path is None:
         return None
@@ -202,7 +189,7 @@ def _listing(
     numbers = ("weight",) if request is None else told_numbers(labels, request)
     table = read_as_written(path, kind, header, limits, id_column=id_column, labels=labels, numbers=numbers)
     columns = {name: _plain(path, name, table[name]) for name in table.column_names if name != id_column}
-    return _Listing(path, _id_column(path, table[id_column], id_column, limits), columns)
+    return Listing(path, as_ids(path, table[id_column], id_column, limits), columns)
 
 
 def _plain(path: Path, name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -225,69 +212,6 @@ def _is_plain(kind: pa.DataType) -> bool:
     if types.is_list(kind) or types.is_struct(kind):
         return all(_is_plain(kind.field(place).type) for place in range(kind.num_fields))
     return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_string(kind))
-
-
-def _id_column(path: Path, column: pa.ChunkedArray, name: str, limits: Limits) -> IdColumn:
-    if column.null_count:
-        row = int(np.flatnonzero(column.is_null().to_numpy())[0])
-        raise DataError(
-            f"Every row must have an id in the column '{name}'. It is empty.",
-            path=path,
-            where=place_of_row(path, row, limits),
-        )
-    kind = column.type
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
-    try:
-        if pa.types.is_integer(kind):
-            column = column.cast(pa.int64())
-        elif pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
-            column = column.cast(pa.string())
-        elif len(column):
-            raise pa.ArrowInvalid(f"Got {kind}")
-    except pa.ArrowException as error:
-        raise DataError(
-            f"The ids in the column '{name}' must be text or 64-bit integers. {error}.", path=path
-        ) from error
-    ids = IdColumn()
-    for chunk in column.chunks:
-        ids.append_arrow(chunk)
-    return ids
-
-
-def _encode(
-    path: Path, kind: str, listing: _Listing | None, mentions: IdColumn, limits: Limits
-) -> tuple[Ids, IndexArray]:
-    """Number the ids; with a table of them, each must be listed there once."""
-    listed = listing.ids if listing else IdColumn()
-    columns = [(mentions, path), *([(listed, listing.path)] if listing else [])]
-    untyped = [column for column, file in columns if table_kind(file) != "parquet"]
-    text = [column for column, file in columns if table_kind(file) == "parquet" and _is_text(column)]
-    if untyped and not text:
-        integers_if_all_canonical(untyped)
-    ids, in_listing, in_mentions = encode_ids(listed, mentions)
-    if listing is not None:
-        first = np.unique(in_listing, return_index=True)[1]
-        if len(first) < len(in_listing):
-            row = int(np.setdiff1d(np.arange(len(in_listing)), first)[0])
-            raise DataError(
-                f"Each {kind} must stand once in its table. Got {ids[int(in_listing[row])]!r} again.",
-                path=listing.path,
-                where=place_of_row(listing.path, row, limits),
-            )
-        unknown = np.flatnonzero(in_mentions >= len(in_listing))
-        if len(unknown):
-            raise DataError(
-                f"Every {kind} must be listed in '{listing.path.name}'. Got {ids[int(in_mentions[unknown[0]])]!r}.",
-                path=path,
-                where=place_of_row(path, int(unknown[0]), limits),
-                remedy=f"Add it there, or leave that table out of it; {len(unknown)} row(s) are concerned.",
-            )
-    return ids, in_mentions
-
-
-def _is_text(column: IdColumn) -> bool:
-    return any(isinstance(chunk, pa.Array) and pa.types.is_string(chunk.type) for chunk in column.chunks)
 
 
 def _are_numbers(column: Column) -> bool:

@@ -12,8 +12,8 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
+from edhnn.data.atomic import ByteWriter, atomic_folder, compressed_by_name, refuse_foreign
 from edhnn.data.dataset import NodeDataset, features_to_scipy
-from edhnn.data.files import ByteWriter, atomic_folder, compressed_by_name, refuse_foreign
 from edhnn.data.json_values import need_finite_attributes, plain
 from edhnn.data.readers.folder import ATTRIBUTES, FEATURES, HYPEREDGES, IDS, LABELS, SOURCE, WEIGHTS
 from edhnn.errors import DataError

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from edhnn.data.files import ByteWriter, atomic_file, compressed_by_name
+from edhnn.data.atomic import ByteWriter, atomic_file, compressed_by_name
 from edhnn.data.hif import DIRECTIONS, HifDocument, Records
 from edhnn.errors import DataError
 from edhnn.typing import JsonObject

@@ -14,7 +14,8 @@ import torch
 
 from edhnn.data.columns import ColumnRequest, exact_array, is_rounded, label_columns, numbers_in
 from edhnn.data.dataset import NodeDataset
-from edhnn.data.ids import IdColumn, Ids, integers_if_all_canonical
+from edhnn.data.ids import IdColumn, Ids
+from edhnn.data.plain_integers import integers_if_all_canonical
 from edhnn.data.readers.arrow_tables import table_kind
 from edhnn.data.readers.as_written import kept_as_text, may_say_less
 

@@ -15,9 +15,9 @@ import pyarrow.parquet
 import torch
 from torch import Tensor
 
+from edhnn.data.atomic import atomic_file, compressed_by_name
 from edhnn.data.columns import exact_array
 from edhnn.data.dataset import NodeDataset
-from edhnn.data.files import atomic_file, compressed_by_name
 from edhnn.data.ids import Ids
 from edhnn.data.readers.arrow_tables import table_kind
 from edhnn.data.writers.table_losses import feature_heads, is_sparse, label_heads, look_like_integers

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
+from edhnn.data.atomic import atomic_file, compressed_by_name
 from edhnn.data.dataset import NodeDataset
-from edhnn.data.files import atomic_file, compressed_by_name
 from edhnn.data.readers.cornell import neighbours
 from edhnn.data.writers.folder import write_integer_lines
 from edhnn.errors import DataError, UsageError

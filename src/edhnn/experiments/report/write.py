@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from edhnn.data.files import atomic_file
+from edhnn.data.atomic import atomic_file
 from edhnn.errors import UsageError
 from edhnn.experiments.report.choose import Content
 from edhnn.experiments.report.curves import panels_of, value_label

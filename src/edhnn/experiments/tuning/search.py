@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, final
 
-from edhnn.data.files import atomic_file
+from edhnn.data.atomic import atomic_file
 from edhnn.models.registry import make_config
 from edhnn.training.environment import package_version
 from edhnn.training.plan import Plan

@@ -15,7 +15,7 @@ from pathlib import Path
 from optuna.trial import Trial
 
 from edhnn.data.dataset import NodeDataset
-from edhnn.data.files import DelayedBar
+from edhnn.data.progress import DelayedBar
 from edhnn.data.splits import Split
 from edhnn.errors import EdhnnError
 from edhnn.experiments.tuning.objective import Show, ValidationScore
