@@ -8,18 +8,22 @@ from edhnn import DataError, UsageError
 from edhnn.experiments.records import Records, seconds_of
 
 
+def record(key, **more):
+    return {"key": key, "split": 0, "settings": {"dataset": "d", "model": "m"}, "seconds": 1.0, **more}
+
+
 def append_many(folder, who):
     for number in range(50):
-        Records(folder).append("x", {"key": f"{who}-{number}", "settings": {"text": "é" * 300}})
+        Records(folder).append("x", record(f"{who}-{number}", text="é" * 300))
 
 
 def test_what_is_appended_is_read(tmp_path):
     records = Records(tmp_path / "results")
     assert records.read() == []
-    records.append("a", {"key": "1", "value": float("nan")})
-    records.append("b", {"key": "2", "failed": "why"})
-    assert [record["key"] for record in records.read()] == ["1", "2"]
-    assert records.read()[0]["value"] is None
+    records.append("a", record("1", metrics={"value": float("nan")}))
+    records.append("b", record("2", failed="why"))
+    assert [found["key"] for found in records.read()] == ["1", "2"]
+    assert records.read()[0]["metrics"] == {"value": None}
     assert records.keys() == {"1", "2"}
 
 
@@ -31,21 +35,34 @@ def test_several_processes_append_whole_lines(tmp_path):
 
 def test_a_line_cut_by_a_kill_is_ignored_and_then_cut_away(tmp_path):
     records = Records(tmp_path)
-    records.append("a", {"key": "1"})
+    records.append("a", record("1"))
     with (tmp_path / "a.jsonl").open("a") as stream:
         stream.write('{"format": 1, "key": "2", "val')
     assert records.keys() == {"1"}
-    records.append("a", {"key": "3"})
+    records.append("a", record("3"))
     assert records.keys() == {"1", "3"}
     assert len((tmp_path / "a.jsonl").read_text().splitlines()) == 2
 
 
 @pytest.mark.parametrize(
-    "line", ["not json", '{"key": "1"}', '{"format": 1}', "[1]", '{"format": 2, "key": "1"}'], ids=str
+    ("line", "said"),
+    [
+        ("not json", "must be a record"),
+        ("[1]", "must be a record"),
+        ('{"key": "1"}', "format must be 1. Got None. Use the version"),
+        ('{"format": 2, "key": "1"}', "format must be 1. Got 2. Use the version"),
+        ('{"format": 1}', "`key`"),
+        ('{"format": 1, "key": "1"}', "`split`"),
+        ('{"format": 1, "key": ["1"]}', "key"),
+        ('{"format": 1, "key": "1", "split": 0, "settings": {}, "seconds": 1}', "`dataset`"),
+        ('{"format": 1, "key": "1", "split": 0, "settings": {"dataset": "d", "model": "m"}}', "`seconds`"),
+    ],
 )
-def test_a_whole_line_that_is_no_record_is_named(tmp_path, line):
-    (tmp_path / "a.jsonl").write_text('{"format": 1, "key": "0"}\n' + line + "\n")
-    with pytest.raises(DataError, match="a.jsonl, line 2"):
+def test_a_whole_line_that_is_no_record_is_named(tmp_path, line, said):
+    Records(tmp_path).append("a", record("0"))
+    with (tmp_path / "a.jsonl").open("a") as stream:
+        stream.write(line + "\n")
+    with pytest.raises(DataError, match=rf"a.jsonl, line 2: .*{said}"):
         Records(tmp_path).read()
 
 

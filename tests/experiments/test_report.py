@@ -19,7 +19,7 @@ from edhnn.experiments.report.notes import notes_of
 from edhnn.experiments.report.numbers import in_hours, shown_p, signed
 from edhnn.experiments.report.view import cell_text
 from edhnn.experiments.report.write import write_report
-from edhnn.experiments.spec import packaged_experiment
+from edhnn.experiments.spec import packaged_experiment, read_experiment
 
 from .made import failed_record, made_records, write_records
 from .test_claims import noise
@@ -121,7 +121,20 @@ def test_unsteady_times_are_marked(tmp_path):
     ).views  # fmt: skip
     assert cell_text(view, "LEGCN", "Cora").footnotes == [1]
     assert cell_text(view, "ED-HNN", "Cora").footnotes == []
-    assert any("differ by more than 25%" in note for note in notes_of(view))
+    assert any("the steps differ by more than 25%" in note for note in notes_of(view))
+
+
+def test_disturbed_inferences_are_marked(tmp_path):
+    (view,) = content_of(
+        tmp_path, "table8", value=lambda cell, split: 0.02 if cell.row == "LEGCN" else 0.2, splits=1, inference=0.03,
+        inference_spread=0.02,
+    ).views  # fmt: skip
+    everywhere = [note for note in notes_of(view) if note.startswith("In all cells: unsteady")]
+    assert len(everywhere) == 1
+    assert "the inferences differ" in everywhere[0]
+    disturbed = view.footnotes["disturbed: an inference took longer than a training step"]
+    assert cell_text(view, "LEGCN", "Cora").footnotes == [disturbed]
+    assert cell_text(view, "ED-HNN", "Cora").footnotes == []
 
 
 def test_a_statistic_is_far_beyond_the_printed_digits(tmp_path):
@@ -131,11 +144,14 @@ def test_a_statistic_is_far_beyond_the_printed_digits(tmp_path):
     (view,) = content_of(tmp_path, "table1", value=value, splits=1).views
     assert not cell_text(view, "mean hyperedge size", "Cora").far  # printed as 3.03
     assert cell_text(view, "mean degree", "Cora").far  # printed as 1.767
+    assert cell_text(view, "mean hyperedge size", "Cora").paper == "3.03"  # as printed, no digit added
 
 
 def test_one_split_is_not_far_from_anything(tmp_path):
     (view,) = content_of(tmp_path, "table3", value=lambda cell, split: 10.0, splits=1).views
     assert not cell_text(view, "HGNN", "alpha 4").far
+    assert not any("twice the two standard deviations" in note for note in notes_of(view))
+    assert any(note.startswith("Of one split, so not judged") and "−47.90" in note for note in notes_of(view))
     assert "win-tie-loss" not in markdown_table(view)
     assert not any("Holm" in note for note in notes_of(view))
 
@@ -249,6 +265,36 @@ def test_experiments_without_records_are_listed_and_claims_about_them_say_so(tmp
     page = write_report(content, tmp_path / "out")[0].read_text()
     assert 'href="#table3"' in page
     assert 'href="#figure3"' not in page  # no section to go to
+
+
+def test_the_papers_claims_are_not_about_an_experiment_of_ones_own_that_has_its_name(tmp_path):
+    text = """
+title = "mine"
+paper = "Figure 3"
+kind = "accuracy"
+[[row]]
+label = "ED-HNN"
+model = "ed-hnn"
+[[column]]
+label = "one"
+dataset = "csbm-1"
+[[column]]
+label = "two"
+dataset = "csbm-2"
+[[change]]
+columns = ["two"]
+skip = true
+why = "it takes too long"
+"""
+    (tmp_path / "figure3.toml").write_text(text)
+    experiment = read_experiment(tmp_path / "figure3.toml")
+    write_records(tmp_path, made_records(experiment, lambda cell, split: 60.0 + split))
+    content = make_content(Records(tmp_path), [str(tmp_path / "figure3.toml")])
+    assert content.claims == []
+    assert "Left out: all (two): it takes too long." in notes_of(content.views[0])
+    (tmp_path / "latin.toml").write_bytes(b'title = "\xe9"')
+    with pytest.raises(UsageError, match="cannot be read"):
+        make_content(Records(tmp_path), [str(tmp_path / "latin.toml")])
 
 
 def test_no_records_is_an_error_that_says_what_to_run(tmp_path):

@@ -48,12 +48,10 @@ def test_workers_of_any_number_give_the_same_records(tmp_path):
     one = run_jobs(grid(), Records(tmp_path / "one"), workers=1)
     two = run_jobs(grid(), Records(tmp_path / "two"), workers=2)
     assert (one.done, one.left, one.failed, two.done) == (4, 0, 0, 4)
-    for (key, value), (other_key, other) in zip(numbers(tmp_path / "one"), numbers(tmp_path / "two"), strict=True):
-        assert key == other_key
-        assert value == pytest.approx(other, abs=0.1)  # threads differ: 1,250 test nodes, one may fall otherwise
+    assert numbers(tmp_path / "one") == numbers(tmp_path / "two")  # the number of threads changes no bit
     again = run_jobs(grid(), Records(tmp_path / "two"), workers=2)
     assert (again.before, again.done) == (4, 0)
-    assert list((tmp_path / "two" / ".work").glob("*.json")) == []
+    assert list((tmp_path / "two" / ".work").glob("jobs-*")) == []
 
 
 def test_a_killed_grid_is_gone_on_with(tmp_path):

@@ -7,7 +7,13 @@ import pytest
 
 from edhnn import DataError, UsageError
 from edhnn.experiments.job import cells_of, jobs_of
-from edhnn.experiments.spec import experiment_names, find_experiments, packaged_experiment, parse_experiment
+from edhnn.experiments.spec import (
+    choose_experiments,
+    experiment_names,
+    find_experiments,
+    packaged_experiment,
+    parse_experiment,
+)
 
 GOOD = """
 title = "t"
@@ -69,6 +75,16 @@ def test_a_cell_takes_the_presets_the_rows_the_columns_and_the_changes_options_i
     assert (floor.row, floor.column) == ("floor", "one")  # digits' features were not drawn from labels
 
 
+def test_training_settings_go_in_the_same_order_and_do_not_touch_bounds():
+    text = GOOD.replace('label = "one"', 'label = "one"\ntrain = { epochs = 5 }', 1)
+    text = text.replace("options = { hidden = 8 }", "options = { hidden = 8 }\ntrain = { epochs = 7 }")
+    assert next(cells_of(parse_experiment(text, "x", None))).settings["train"]["epochs"] == 5  # the column's
+    changed = GOOD + '[[change]]\ncolumns = ["one"]\ntrain = { epochs = 9 }\nwhy = "slow"\n'
+    net, floor = cells_of(parse_experiment(changed, "x", None))
+    assert (net.settings["train"]["epochs"], net.changed) == (9, "small; slow")
+    assert floor.changed == ""  # it trains nothing
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
@@ -81,6 +97,9 @@ def test_a_cell_takes_the_presets_the_rows_the_columns_and_the_changes_options_i
         ("splits = 2", "splits = ", "must be TOML"),
         ('dataset = "csbm-1"', "dataset = 3", "Expected `str`"),
         ("splits = 2", "splits = 0", "at least 1 split"),
+        ("splits = 2", 'show = "lines"', "must have an x. The column 'one' has none"),
+        ('kind = "accuracy"', 'kind = "timing"\nshow = "lines"', "must be of the kind accuracy or diffusion"),
+        ("splits = 2", 'text = "x"', "Got 'text' instead"),
         ('kind = "accuracy"', 'kind = "accuracy"\npublished = "tabel2"', "Did you mean 'table2'"),
     ],
 )
@@ -131,6 +150,10 @@ options = { width = 8 }
         ("epochs = 3", 'epochs = "3"', "'epochs' of a diffusion experiment must be a positive int"),
         ("epochs = 3", "batch = 0", "'batch' of a diffusion experiment must be a positive int"),
         ('kind = "diffusion"', 'kind = "statistics"', "'net' has no settings. Got: epochs, width"),
+        ('kind = "diffusion"', 'kind = "timing"', "A timing has no settings. Got: epochs"),
+        ("width = 8", "width = 0", "a positive int. Got 0"),
+        ("width = 8", "width = true", "a positive int. Got True"),
+        ("epochs = 3", "count = 5", "'count' of a diffusion experiment must be at least 10"),
     ],
 )
 def test_settings_that_would_be_ignored_are_refused(old, new, message):
@@ -155,6 +178,19 @@ def test_names_groups_and_files(tmp_path):
         find_experiments("tabel2")
     with pytest.raises(UsageError, match="There is no file"):
         find_experiments(str(tmp_path / "other.toml"))
+    with pytest.raises(UsageError, match="Got '' instead"):
+        find_experiments("")
+    (tmp_path / 'my "best".toml').write_text(GOOD)
+    with pytest.raises(UsageError, match="must be of letters, digits"):
+        find_experiments(str(tmp_path / 'my "best".toml'))
+
+
+def test_two_experiments_of_one_name_are_refused_and_one_named_twice_is_one(tmp_path):
+    (tmp_path / "table2.toml").write_text(GOOD)
+    mine = str(tmp_path / "table2.toml")
+    assert len(choose_experiments(["smoke", "smoke-depth", mine, mine])) == 3
+    with pytest.raises(UsageError, match="Got 'table2' twice"):
+        choose_experiments(["table2", mine])
 
 
 def test_jobs_go_split_by_split_and_none_twice():
@@ -168,6 +204,14 @@ def test_jobs_go_split_by_split_and_none_twice():
     assert other.cell.settings["train"]["epochs"] == 9
     with pytest.raises(UsageError, match="dataset of these experiments"):
         jobs_of([experiment], datasets=["cora"])
+
+
+def test_epochs_are_for_experiments_that_train():
+    times = packaged_experiment("table8")
+    with pytest.raises(UsageError, match="experiments that train. Got 3"):
+        jobs_of([times], epochs=3)
+    both = jobs_of([times, parse_experiment(GOOD, "x", None)], epochs=3)
+    assert {job.key for job in jobs_of([times])} < {job.key for job in both}
 
 
 def test_the_key_knows_the_settings_and_not_the_experiment():

@@ -12,10 +12,11 @@ from rich.table import Table
 
 from edhnn.cli.options import Json
 from edhnn.cli.output import console, print_json, say
+from edhnn.errors import UsageError
 from edhnn.experiments.job import Job, jobs_of
 from edhnn.experiments.records import Records
 from edhnn.experiments.runner import Outcome, run_jobs
-from edhnn.experiments.spec import Experiment, experiment_names, find_experiments, packaged_experiment
+from edhnn.experiments.spec import Experiment, choose_experiments, experiment_names, packaged_experiment
 from edhnn.training.split_run import StoppedError
 from edhnn.training.stopping import listening
 
@@ -41,12 +42,14 @@ def run_command(
     """Run experiments: every cell without a record. Interrupted, run it again; `edhnn report` shows the records."""
     records = Records(results)
     if not names:
+        if dataset or model or splits or epochs or budget is not None or jobs:
+            raise UsageError("An experiment must be named. Got options only; `edhnn run` lists the names.")
         _list([packaged_experiment(name) for name in experiment_names()], records, as_json)
         return
-    chosen = {experiment.name: experiment for name in names for experiment in find_experiments(name)}
-    todo = jobs_of(chosen.values(), datasets=dataset or (), models=model or (), splits=splits, epochs=epochs)
+    chosen = choose_experiments(names)
+    todo = jobs_of(chosen, datasets=dataset or (), models=model or (), splits=splits, epochs=epochs)
     if not as_json:
-        say(f"{', '.join(chosen)}: {len(todo)} jobs, of which {_done(todo, records)} have a record")
+        say(f"{', '.join(one.name for one in chosen)}: {len(todo)} jobs, of which {_done(todo, records)} have a record")
     try:
         with listening() as wish:
             outcome = run_jobs(todo, records, workers=jobs, budget=budget, should_stop=wish)

@@ -54,10 +54,8 @@ def l1_logistic(dataset: NodeDataset, split: Split) -> JsonObject:
         x = StandardScaler().fit(x[train]).transform(x)
     best: tuple[float, float, Any] | None = None
     for strength in STRENGTHS:
-        model = LogisticRegression(
-            C=strength, l1_ratio=1.0, solver="saga" if len(train) > 2 * 10**4 else "liblinear", random_state=0
-        )
-        if len(np.unique(y[train])) > 2 and model.solver == "liblinear":
+        model = LogisticRegression(C=strength, l1_ratio=1.0, solver="liblinear", random_state=0)
+        if len(np.unique(y[train])) > 2:
             model = OneVsRestClassifier(model)
         model.fit(x[train], y[train])
         score = float(model.score(x[valid], y[valid]))

@@ -16,6 +16,8 @@ from edhnn.experiments.kinds.registry import KINDS
 from edhnn.experiments.spec import Column, Experiment, Row
 from edhnn.typing import JsonObject
 
+_TRAINED = ("accuracy", "diffusion")
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -75,16 +77,16 @@ def find_cell(experiment: Experiment, row: Row, column: Column, epochs: int | No
     if any(change.skip for change in changes):
         return None
     options: dict[str, Any] = {}
-    train = {**experiment.train, **column.train, **row.train}
+    train = {**experiment.train, **row.train, **column.train}
     for change in changes:
         options, train = {**options, **change.options}, {**train, **change.train}
-    if epochs is not None:
+    if epochs is not None and experiment.kind in _TRAINED:
         train["epochs"] = epochs
     resolved = KINDS[experiment.kind].resolve(row, column, options, train)
     if resolved is None:
         return None
     settings, source = resolved
-    reasons = [change.why for change in changes]
+    reasons = [change.why for change in changes if settings.get("options")]  # a bound has none that could change
     if settings["model"] != row.model:
         reasons.append(f"the {row.preset} settings are of the model '{settings['model']}'")
     return Cell(
@@ -129,13 +131,13 @@ def jobs_of(
         datasets: Only these; all if empty.
         models: Only rows of these; all if empty.
         splits: Splits in place of the experiments'.
-        epochs: Epochs in place of the experiments'.
+        epochs: Epochs in place of the experiments'; those that train nothing have none.
 
     Returns:
         The jobs.
 
     Raises:
-        UsageError: if a dataset or model is in none of the experiments.
+        UsageError: if a dataset or model is in none of the experiments, or none trains for epochs.
     """
     chosen = list(experiments)
     for asked, attribute, places in (
@@ -145,6 +147,8 @@ def jobs_of(
         for name in asked:
             if name not in places:
                 raise unknown_name(f"{attribute} of these experiments", name, sorted(set(places)))
+    if epochs is not None and not any(one.kind in _TRAINED for one in chosen):
+        raise UsageError(f"Epochs may be given for experiments that train. Got {epochs} for others only.")
     if splits is not None and splits < 1:
         raise UsageError(f"There must be at least 1 split. Got {splits}.")
     found: dict[str, Job] = {}

@@ -1,16 +1,18 @@
 """Records: a line of JSON per finished job, appended and never changed.
 
-A results folder holds ``NAME.jsonl`` for each experiment and, while something runs, ``.work``. A last line that a kill
-cut short is ignored when reading and cut away by the next append; lines of others are left as they are.
+A results folder holds ``NAME.jsonl`` for each experiment, and ``.work``: locks, and what is needed to go on with jobs
+under way. A last line that a kill cut short is ignored when reading and cut away by the next append; lines of others
+are left as they are.
 """
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import final
+from typing import Any, final
+
+import msgspec
 
 from edhnn.errors import DataError, UsageError
 from edhnn.training.locks import locked
@@ -18,6 +20,23 @@ from edhnn.training.run_folder import json_line
 from edhnn.typing import JsonObject
 
 FORMAT = 1
+
+
+class _Settings(msgspec.Struct):
+    dataset: str
+    model: str
+    train: dict[str, Any] = {}
+
+
+class _Record(msgspec.Struct):
+    """What every record has; a job that ended has ``metrics``, or says why it ``failed``."""
+
+    key: str
+    split: int
+    settings: _Settings
+    seconds: float
+    metrics: dict[str, Any] = {}
+    failed: str = ""
 
 
 @final
@@ -73,20 +92,22 @@ def seconds_of(record: JsonObject) -> float:
 def read_lines(path: Path) -> Iterator[JsonObject]:
     """The whole lines of a file of records."""
     for number, line in enumerate(path.read_bytes().split(b"\n")[:-1], start=1):
+        where = f"line {number}"
         try:
-            record = json.loads(line)
-            if record["format"] != FORMAT:
-                raise DataError(
-                    f"A record's format must be {FORMAT}. Got {record['format']!r}.",
-                    path=path,
-                    where=f"line {number}",
-                    remedy="Use the version of edhnn that wrote it.",
-                )
-            record["key"]
-        except (ValueError, KeyError, TypeError) as error:
+            record = msgspec.json.decode(line, type=dict)
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            raise DataError(f"A line must be a record: {error}.", path=path, where=where) from error
+        if record.get("format") != FORMAT:
             raise DataError(
-                "A line must be a record.", path=path, where=f"line {number}", remedy="Remove the line."
-            ) from error
+                f"A record's format must be {FORMAT}. Got {record.get('format')!r}.",
+                path=path,
+                where=where,
+                remedy="Use the version of edhnn that wrote it.",
+            )
+        try:
+            msgspec.convert(record, _Record)
+        except msgspec.ValidationError as error:
+            raise DataError(f"A record must hold what its fields are: {error}.", path=path, where=where) from error
         yield record
 
 

@@ -6,11 +6,13 @@ process with all cores, after the others.
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import mean
+from tempfile import TemporaryDirectory
 from typing import final
 
 from edhnn.data.progress import DelayedBar
@@ -102,8 +104,6 @@ def run_jobs(
 
 
 def _run(jobs: list[Job], records: Records, count: int, threads: int, should_stop: Callable[[], bool]) -> None:
-    path = records.work / f"jobs-{os.getpid()}.json"
-    write_jobs(jobs, path)
     bar = DelayedBar("Running", len(jobs), in_bytes=False)
     looked = 0.0
 
@@ -116,7 +116,10 @@ def _run(jobs: list[Job], records: Records, count: int, threads: int, should_sto
         left = [job for job in jobs if job.key not in found]
         bar.show(len(jobs) - len(left), f", about {_in_words(seconds_left(left, list(found.values())) / count)} left")
 
-    try:
+    records.work.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(prefix="jobs-", dir=records.work) as own, closing(bar):
+        path = Path(own, "jobs.json")
+        write_jobs(jobs, path)
         run_processes(
             "edhnn.experiments.worker",
             [str(records.folder), str(path)],
@@ -125,9 +128,6 @@ def _run(jobs: list[Job], records: Records, count: int, threads: int, should_sto
             should_stop=should_stop,
             look=look,
         )
-    finally:
-        bar.close()
-        path.unlink(missing_ok=True)
 
 
 def seconds_left(jobs: Sequence[Job], records: Sequence[JsonObject]) -> float:

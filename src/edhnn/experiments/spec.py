@@ -6,7 +6,9 @@ columns, which must say why. ``depth`` and ``width`` among the options of a colu
 
 from __future__ import annotations
 
+import re
 import tomllib
+from collections.abc import Iterable
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -18,6 +20,8 @@ from edhnn.errors import DataError, UsageError, unknown_name
 from edhnn.experiments.published import read_published
 
 KindName = Literal["accuracy", "statistics", "timing", "diffusion"]
+_NOT_WRITTEN = ("name", "text")
+_PLAIN_NAME = re.compile(r"[\w.-]+")
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -100,6 +104,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         column: The columns.
         change: The changes, in order.
         name: The file's name.
+        text: The TOML itself.
     """
 
     title: str
@@ -116,6 +121,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     column: list[Column]
     change: list[Change] = []
     name: str = ""
+    text: str = ""
 
 
 @cache
@@ -123,6 +129,20 @@ def experiment_names() -> tuple[str, ...]:
     """The experiments that come with the package."""
     files = resources.files("edhnn.experiments").joinpath("specs").iterdir()
     return tuple(sorted(Path(file.name).stem for file in files if file.name.endswith(".toml")))
+
+
+def choose_experiments(names: Iterable[str]) -> list[Experiment]:
+    """The experiments of several names, each once.
+
+    Raises:
+        UsageError: if two of them have one name: their records would be mixed.
+    """
+    chosen: dict[str, Experiment] = {}
+    for name in names:
+        for found in find_experiments(name):
+            if chosen.setdefault(found.name, found) != found:
+                raise UsageError(f"Two experiments must not have one name. Got '{found.name}' twice; rename a file.")
+    return list(chosen.values())
 
 
 def find_experiments(name: str) -> list[Experiment]:
@@ -135,7 +155,7 @@ def find_experiments(name: str) -> list[Experiment]:
     if name.endswith(".toml"):
         return [read_experiment(Path(name))]
     everything = [packaged_experiment(known) for known in experiment_names()]
-    found = [experiment for experiment in everything if name in (experiment.name, experiment.group)]
+    found = [experiment for experiment in everything if name and name in (experiment.name, experiment.group)]
     if not found:
         groups = sorted({experiment.group for experiment in everything} - {""} - set(experiment_names()))
         raise unknown_name("experiment", name, [*experiment_names(), *groups])
@@ -156,6 +176,10 @@ def read_experiment(path: Path) -> Experiment:
         raise UsageError(f"There is no file '{path}'.") from error
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"'{path}' cannot be read: {error}.") from error
+    if not _PLAIN_NAME.fullmatch(path.stem):
+        raise UsageError(
+            f"The name of an experiment's file must be of letters, digits, '.', '-' and '_'. Got '{path.name}'."
+        )
     return parse_experiment(text, path.stem, path)
 
 
@@ -172,21 +196,38 @@ def parse_experiment(text: str, name: str, path: Path | None) -> Experiment:
             if isinstance(entry, dict):
                 check_keys(entry, kind, f"[[{key}]] number {place + 1} of experiment '{name}'")
     try:
-        found = msgspec.convert({**content, "name": name}, Experiment)
+        found = msgspec.convert({**content, "name": name, "text": text}, Experiment)
     except msgspec.ValidationError as error:
         raise DataError(f"The experiment '{name}' must hold what its fields are: {error}.", path=path) from error
     _check_labels(found)
     if found.splits < 1:
         raise UsageError(f"The experiment '{name}' must have at least 1 split. Got splits = {found.splits}.")
+    if found.show == "lines":
+        _check_lines(found)
     read_published(found.published)
     return found
 
 
 def check_keys(content: dict[str, Any], kind: type[msgspec.Struct], where: str) -> None:
     """Refuse keys that a struct does not have, with a suggestion."""
+    known = [name for name in kind.__struct_fields__ if kind is not Experiment or name not in _NOT_WRITTEN]
     for key in content:
-        if key not in kind.__struct_fields__ or (key == "name" and kind is Experiment):
-            raise unknown_name(f"key in {where}", key, [name for name in kind.__struct_fields__ if name != "name"])
+        if key not in known:
+            raise unknown_name(f"key in {where}", key, known)
+
+
+def _check_lines(experiment: Experiment) -> None:
+    if experiment.kind not in ("accuracy", "diffusion"):
+        raise UsageError(
+            f"An experiment that is shown as lines must be of the kind accuracy or diffusion. Got '{experiment.kind}' "
+            f"in '{experiment.name}'."
+        )
+    for column in experiment.column:
+        if column.x is None:
+            raise UsageError(
+                f"Every column of '{experiment.name}', which is shown as lines, must have an x. "
+                f"The column '{column.label}' has none."
+            )
 
 
 def _check_labels(experiment: Experiment) -> None:

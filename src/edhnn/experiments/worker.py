@@ -29,7 +29,6 @@ from edhnn.training.split_run import StoppedError, forget_peak_memory, peak_memo
 
 def write_jobs(jobs: Sequence[Job], path: Path) -> None:
     """Write a list of jobs for workers."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     cells = [
         {
             "experiment": job.cell.experiment,

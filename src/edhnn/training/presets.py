@@ -119,7 +119,7 @@ def recorded_preset(dataset: str, model: str, name: Literal["paper", "official"]
         listed = ", ".join(known) if known else "none"
         raise UsageError(
             f"The preset '{name}' must have sizes of '{model}' for '{dataset}'. It has them for: {listed}. "
-            "Use --preset auto."
+            "Give sizes of your own, or use --preset auto with `edhnn train`."
         )
     values = _recorded(name, model, dataset)
     train, origin, chosen = values.pop("train", {}), values.pop("origin"), values.pop("model", model)

@@ -30,6 +30,7 @@ from edhnn.typing import JsonObject
 
 DATASETS = ("gradient-ce", "gradient-tv", "gradient-lec", "admm-tv", "admm-lec")
 MODELS = ("ed-hnn", "invariant", "alldeepsets", "allsettransformer")
+_LEAST = 10  # pairs, of which a tenth is tested
 _TRAIN = {"epochs": 40, "batch": 20, "learning_rate": 3e-3, "count": 1000}
 
 
@@ -86,8 +87,12 @@ class Diffusion:
             if key != "width":
                 raise unknown_name("option of a diffusion experiment", key, ["width"])
         width = sizes.get("width")
-        if not isinstance(width, int):
-            raise UsageError("A column of a diffusion experiment must set options = { width = ... }.")
+        if type(width) is not int or width < 1:
+            raise UsageError(
+                f"A diffusion experiment must set options = {{ width = ... }}, a positive int. Got {width!r}."
+            )
+        if train.get("count", _LEAST) < _LEAST:
+            raise UsageError(f"'count' of a diffusion experiment must be at least {_LEAST}. Got {train['count']}.")
         settings: JsonObject = {"dataset": column.dataset, "model": row.model, "options": {"width": width}}
         return {**settings, "train": {**_TRAIN, **train}}, "ours: the paper gives neither sizes nor training"
 

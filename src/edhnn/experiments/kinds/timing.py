@@ -16,6 +16,7 @@ import torch
 from torch import nn
 
 from edhnn.data.catalog import load_dataset
+from edhnn.experiments.kinds.contract import refuse_settings
 from edhnn.experiments.kinds.model_settings import model_settings
 from edhnn.experiments.spec import Column, Row
 from edhnn.training.config import TrainConfig
@@ -36,7 +37,8 @@ class Timing:
     def resolve(
         self, row: Row, column: Column, options: dict[str, Any], train: dict[str, Any]
     ) -> tuple[JsonObject, str] | None:
-        """The model's settings."""
+        """The model's settings; of a training's nothing but what is done to the hypergraph before."""
+        refuse_settings("A timing", {key: value for key, value in train.items() if key != "transforms"})
         model, training, source = model_settings(row, column, options, train)
         settings: JsonObject = {"dataset": column.dataset, "model": model.pop("name"), "options": model}
         return {**settings, "transforms": training["transforms"]}, source

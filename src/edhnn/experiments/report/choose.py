@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import resources
-from pathlib import Path
 from typing import final
 
 from edhnn.errors import UsageError
@@ -13,7 +11,7 @@ from edhnn.experiments.claims import Claim, check_claims
 from edhnn.experiments.gathered import Grid, RecordIndex, gather
 from edhnn.experiments.records import Records
 from edhnn.experiments.report.view import View, make_view
-from edhnn.experiments.spec import Experiment, experiment_names, find_experiments, packaged_experiment
+from edhnn.experiments.spec import Experiment, choose_experiments, experiment_names, packaged_experiment
 from edhnn.typing import JsonObject
 
 
@@ -50,9 +48,8 @@ def make_content(records: Records, names: Sequence[str] = ()) -> Content:
     """
     found = records.read()
     index = RecordIndex(found)
-    texts = _texts(names)
     grids = {experiment.name: gather(experiment, index) for experiment in _chosen(names)}
-    views = [make_view(grid, texts[name]) for name, grid in grids.items() if grid.begun]
+    views = [make_view(grid) for grid in grids.values() if grid.begun]
     if not views:
         raise UsageError(
             f"A report needs records of {', '.join(names) if names else 'an experiment'}. There are none in "
@@ -61,7 +58,7 @@ def make_content(records: Records, names: Sequence[str] = ()) -> Content:
     real = {name: grid for name, grid in grids.items() if grid.experiment.paper != "none"}
     return Content(
         views=views,
-        claims=check_claims(real),
+        claims=check_claims({name: grid for name, grid in real.items() if _is_packaged(grid.experiment)}),
         absent=[_heading(grid) for grid in real.values() if not grid.begun],
         records=found,
     )
@@ -69,17 +66,14 @@ def make_content(records: Records, names: Sequence[str] = ()) -> Content:
 
 def _chosen(names: Sequence[str]) -> list[Experiment]:
     if names:
-        return list({one.name: one for name in names for one in find_experiments(name)}.values())
+        return choose_experiments(names)
     everything = [packaged_experiment(name) for name in experiment_names()]
     return sorted(everything, key=lambda one: (one.paper == "none", one.show == "lines", one.name))
 
 
-def _texts(names: Sequence[str]) -> dict[str, str]:
-    """The TOML of every experiment, by name; a file given wins over one that comes with the package."""
-    specs = resources.files("edhnn.experiments").joinpath("specs")
-    texts = {name: specs.joinpath(f"{name}.toml").read_text("utf-8") for name in experiment_names()}
-    files = [Path(name) for name in names if name.endswith(".toml")]
-    return texts | {path.stem: path.read_text(encoding="utf-8") for path in files if path.is_file()}
+def _is_packaged(experiment: Experiment) -> bool:
+    """Whether it is the paper's table of its name, and no other that a user named so."""
+    return experiment.name in experiment_names() and experiment == packaged_experiment(experiment.name)
 
 
 def _heading(grid: Grid) -> str:

@@ -25,7 +25,10 @@ def markdown_report(content: Content) -> str:
             )
             for claim in content.claims
         ]
-        parts += ["\nWhich comparisons these are: the marks of the tables below, and the page of `edhnn report`.\n"]
+        parts += [
+            "\nA claim is corrected over its own comparisons, which the page of `edhnn report` lists; the marks of a "
+            "table are corrected over all of the table, so the two can differ.\n"
+        ]
     for view in content.views:
         drawn = [f"![{view.heading}](figures/{view.name}.png)\n"] if panels_of(view) else []
         notes = [f"- {note}" for note in notes_of(view)]

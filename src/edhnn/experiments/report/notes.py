@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from edhnn.experiments.comparison import LEVEL
 from edhnn.experiments.findings import TEST_TO_TRAIN, shared_means
 from edhnn.experiments.gathered import Measured
-from edhnn.experiments.report.numbers import UNITS, signed
+from edhnn.experiments.report.numbers import signed
 from edhnn.experiments.report.view import View
+
+_WHAT: Mapping[str, str] = {
+    "accuracy": "Test accuracy in per cent; mean ± sample standard deviation over splits.",
+    "diffusion": "Mean absolute error on test pairs, lower is better; mean ± sample standard deviation over seeds.",
+    "timing": "Milliseconds of a training step / of an inference: medians of repeated calls.",
+}
 
 
 def notes_of(view: View, *, ranked: bool = True) -> list[str]:
@@ -18,15 +24,18 @@ def notes_of(view: View, *, ranked: bool = True) -> list[str]:
         view: The experiment.
         ranked: Whether the table has columns of ranks and of wins, ties and losses.
     """
-    return [*_reading(view, ranked), *view.grid.experiment.notes, *_special(view), *_missing(view), *_meeting(view)]
+    return [
+        *_reading(view, ranked),
+        *view.grid.experiment.notes,
+        *_special(view),
+        *_left_out(view),
+        *_missing(view),
+        *_meeting(view),
+    ]
 
 
 def _reading(view: View, ranked: bool) -> list[str]:
-    found = [f"{_upper(UNITS[view.kind])}; mean ± sample standard deviation over splits."]
-    if view.kind == "statistics":
-        found = []
-    if view.kind == "timing":
-        found = ["Milliseconds of a training step / of an inference: medians of repeated calls."]
+    found = [_WHAT[view.kind]] if view.kind in _WHAT else []
     if view.published.numbers and view.published.unit:
         found.append(f"The paper's numbers are in other units ({view.published.unit}), so no difference is shown.")
     findings = view.findings
@@ -36,13 +45,15 @@ def _reading(view: View, ranked: bool) -> list[str]:
             f"shared splits, Holm over the {_count(findings.tested, 'comparison')} of this table, level {LEVEL})."
             + (f" Win, tie and loss are {findings.reference}'s, in columns." if ranked else "")
         )
-    if findings.best and view.kind in TEST_TO_TRAIN and _uneven(view):
-        found.append("The best of a column, in bold, and ranks go by the splits that all rows of the column share.")
+    uneven = view.kind in TEST_TO_TRAIN and _uneven(view)
+    if findings.best:
+        found.append(f"Bold: the best of a column{', by the splits that all of its rows share' if uneven else ''}.")
     if findings.ranks and ranked:
         unranked = [line.label for line in view.grid.lines if line.label not in findings.ranks]
         found.append(
             f"Mean ranks are over {_count(len(findings.ranked_over), 'column')} ({'; '.join(findings.ranked_over)}) "
-            f"and the {len(findings.ranks)} rows that have them all."
+            f"and the {len(findings.ranks)} rows that have them all"
+            + (", by the splits that these rows share." if uneven else ".")
             + (f" Not ranked: {', '.join(unranked)}." if unranked else "")
         )
     return found
@@ -60,6 +71,15 @@ def _special(view: View) -> list[str]:
     everywhere = [text for text, number in view.footnotes.items() if number == 0]
     numbered = [f"[{number}] {_upper(text)}." for text, number in view.footnotes.items() if number]
     return [*(f"In all cells: {text}." for text in everywhere), *numbered]
+
+
+def _left_out(view: View) -> list[str]:
+    """Cells that the experiment does not have, and why."""
+    return [
+        f"Left out: {'; '.join(change.rows) or 'all'} ({', '.join(change.columns) or 'everywhere'}): {change.why}."
+        for change in view.grid.experiment.change
+        if change.skip
+    ]
 
 
 def _missing(view: View) -> list[str]:
@@ -82,11 +102,17 @@ def _meeting(view: View) -> list[str]:
     if not measured:
         return []
     bound = "rounding" if view.kind == "statistics" else "twice the two standard deviations together"
-    far = [(column, row) for row, column in measured if view.is_far(row, column)]
-    found = [
-        f"Ours differs from the paper's by more than {bound} in {len(far)} of {len(measured)} cells"
-        + (f": {_by_column(view, far)}." if far else ".")
-    ]
+    judged = {place: far for place in measured if (far := view.is_far(*place)) is not None}
+    apart = [(column, row) for (row, column), far in judged.items() if far]
+    found = []
+    if judged:
+        found.append(
+            f"Ours differs from the paper's by more than {bound} in {len(apart)} of {_count(len(judged), 'cell')}"
+            + (f": {_by_column(view, apart)}." if apart else ".")
+        )
+    single = [(column, row) for row, column in measured if (row, column) not in judged]
+    if single:
+        found.append(f"Of one split, so not judged, only subtracted from: {_by_column(view, single)}.")
     if view.kind == "accuracy":
         found += _best_rows(view, rows)
     return found

@@ -4,13 +4,6 @@ from __future__ import annotations
 
 from edhnn.experiments.spec import KindName
 
-UNITS: dict[KindName, str] = {
-    "accuracy": "test accuracy in per cent",
-    "statistics": "measured",
-    "timing": "seconds",
-    "diffusion": "mean absolute error on test pairs; lower is better",
-}
-
 
 def shown(value: float, kind: KindName) -> str:
     """A number.

@@ -19,7 +19,7 @@ from edhnn.training.preset_table import tabulate
 from edhnn.training.presets import list_presets
 
 _KEY = """<p class="key">Above: ours. Below: the paper's, and in brackets ours minus the paper's,
-<span class="far">in this colour</span> where they are far apart.{best}</p>"""
+<span class="far">in this colour</span> where they are far apart.</p>"""
 
 
 def render_page(content: Content, pictures: Mapping[str, bytes]) -> str:
@@ -79,7 +79,8 @@ def _claims_section(content: Content) -> str:
     listed = "".join(_claim(claim, _place(claim.experiment, shown)) for claim in content.claims)
     return f"""<h2 id="claims">What the paper claims, and what was found</h2>
 <p class="soft">A claim of many comparisons fails by one clear counterexample and holds only if every comparison is
-clear, after Holm's correction.</p>
+clear. Holm's correction is over the comparisons of the claim; that of a table's marks is over all of the table, so the
+two can differ.</p>
 <ul class="claims">{listed}</ul>"""
 
 
@@ -101,8 +102,7 @@ def _claim(claim: Claim, place: str = "") -> str:
 def _section(view: View, claims: Sequence[Claim], png: bytes | None, drawn: bool) -> str:
     own = [claim for claim in claims if claim.experiment == view.name]
     said = f'<ul class="claims">{"".join(_claim(claim) for claim in own)}</ul>' if own else ""
-    best = " Bold: the best of a column." if view.findings.best else ""
-    key = _KEY.format(best=best) if view.published.numbers and not view.published.unit else ""
+    key = _KEY if view.published.numbers and not view.published.unit else ""
     notes = "".join(f"<li>{escape(text)}</li>" for text in notes_of(view))
     return f"""<section><h2 id="{view.name}">{escape(view.heading)}</h2>
 <p class="soft"><a href="#spec-{view.name}">The experiment {escape(view.name)} in full</a></p>
@@ -150,7 +150,7 @@ def _sizes(model: str) -> str:
 def _spec(view: View) -> str:
     return (
         f'<details id="spec-{view.name}"><summary>{escape(view.name)}.toml</summary>'
-        f"<pre>{escape(view.text)}</pre></details>"
+        f"<pre>{escape(view.grid.experiment.text)}</pre></details>"
     )
 
 

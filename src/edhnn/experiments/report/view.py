@@ -29,14 +29,12 @@ class View:
         grid: The experiment with its scores.
         findings: What they say.
         published: The paper's numbers.
-        text: The experiment's TOML.
         footnotes: What is special about some cells, by what it is; a number, or 0 where it is so of all cells.
     """
 
     grid: Grid
     findings: Findings
     published: Published
-    text: str
     footnotes: Mapping[str, int]
 
     @property
@@ -66,15 +64,18 @@ class View:
             return None
         return ours.mean - printed.mean
 
-    def is_far(self, row: str, column: str) -> bool:
-        """Whether ours is farther from the paper's than twice the two standard deviations together, or rounding."""
+    def is_far(self, row: str, column: str) -> bool | None:
+        """Whether ours is farther from the paper's than twice the two standard deviations together, or rounding.
+
+        ``None`` where that cannot be said: there is no difference, or ours is of one split.
+        """
         difference, printed = self.difference(row, column), self.printed(row, column)
         if difference is None or printed is None:
-            return False
+            return None
         if self.kind == "statistics":
             return abs(difference) > printed.rounding
         ours = self.findings.summaries[row, column].std
-        return ours is not None and abs(difference) > _FAR * math.hypot(ours, printed.std or 0.0)
+        return None if ours is None else abs(difference) > _FAR * math.hypot(ours, printed.std or 0.0)
 
 
 @final
@@ -103,21 +104,12 @@ class CellText:
     value: float | None = None
 
 
-def make_view(grid: Grid, text: str) -> View:
-    """Everything a report shows of an experiment.
-
-    Args:
-        grid: The experiment with its scores.
-        text: Its TOML.
-
-    Returns:
-        The view.
-    """
+def make_view(grid: Grid) -> View:
+    """Everything a report shows of an experiment."""
     return View(
         grid=grid,
         findings=analyse(grid),
         published=read_published(grid.experiment.published),
-        text=text,
         footnotes=_number_footnotes(grid),
     )
 
@@ -142,13 +134,15 @@ def cell_text(view: View, row: str, column: str) -> CellText:
         difference="" if difference is None else signed(difference, kind),
         mark="" if contrast is None else MARKS[contrast.outcome],
         best=row in view.findings.best.get(column, ()),
-        far=view.is_far(row, column),
+        far=view.is_far(row, column) is True,
         footnotes=[view.footnotes[text] for text in remarks(cell) if view.footnotes[text]],
         value=summary.mean,
     )
 
 
 def _as_printed(number: Number, kind: KindName) -> str:
+    if kind == "statistics":
+        return f"{number.mean:,.0f}" if number.mean.is_integer() else f"{number.mean:,.{number.digits}f}"
     if number.inference is None:
         return with_spread(number.mean, number.std, kind)
     return f"{number.mean:.2f} ± {number.std:.2f} / {number.inference:.2f} ± {number.inference_std:.2f}"
@@ -163,10 +157,21 @@ def remarks(cell: Measured) -> list[str]:
         found.append(f"{len(cell.values)} of {cell.asked} splits")
     if cell.cell.changed:
         found.append(cell.cell.changed)
-    spread = cell.mean_of("spread")
-    if spread is not None and spread > _UNSTEADY * float(cell.scores.mean()):
-        found.append(f"unsteady: the steps differ by more than {_UNSTEADY:.0%} of their median (standard deviation)")
+    found += _unsteady(cell)
     return found + [f"some splits failed: {reason}" for reason in cell.failures]
+
+
+def _unsteady(cell: Measured) -> list[str]:
+    """What shows that other work disturbed a timing."""
+    step, inference = float(cell.scores.mean()), cell.mean_of("inference")
+    if inference is None:
+        return []
+    found = [
+        f"unsteady: the {what} differ by more than {_UNSTEADY:.0%} of their median (standard deviation)"
+        for what, name, middle in (("steps", "spread", step), ("inferences", "inference_spread", inference))
+        if (cell.mean_of(name) or 0.0) > _UNSTEADY * middle
+    ]
+    return found + (["disturbed: an inference took longer than a training step"] if inference > step else [])
 
 
 def _number_footnotes(grid: Grid) -> dict[str, int]:

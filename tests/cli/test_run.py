@@ -1,0 +1,63 @@
+"""`edhnn run` from the command's side: the list, a small grid, and what is refused."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from edhnn import UsageError
+from edhnn.cli.main import app
+from edhnn.experiments.spec import experiment_names
+
+GRID = """
+title = "t"
+paper = "none"
+kind = "accuracy"
+splits = 2
+[[row]]
+label = "floor"
+model = "l1-logistic"
+[[column]]
+label = "one"
+dataset = "csbm-1"
+"""
+
+
+def run(*words):
+    return CliRunner().invoke(app, ["run", *map(str, words)])
+
+
+def test_without_a_name_it_lists_what_there_is(tmp_path):
+    found = json.loads(run("--results", tmp_path, "--json").stdout)
+    assert [row["name"] for row in found] == list(experiment_names())
+    assert all(row["jobs"] > 0 and row["done"] == 0 for row in found)
+    assert "table2-large" in run("--results", tmp_path).stdout
+
+
+def test_it_runs_what_has_no_record_and_says_so(tmp_path):
+    spec = tmp_path / "mine.toml"
+    spec.write_text(GRID)
+    done = run(spec, "--results", tmp_path / "results", "--splits", 1, "--jobs", 1)
+    assert done.exit_code == 0
+    assert "1 done" in done.output
+    again = json.loads(run(spec, "--results", tmp_path / "results", "--jobs", 1, "--json").stdout)
+    assert (again["asked"], again["before"], again["done"], again["left"]) == (2, 1, 1, 0)
+    assert len((tmp_path / "results" / "mine.jsonl").read_text().splitlines()) == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--dataset", "cora"], "An experiment must be named"),
+        (["--splits", "3"], "An experiment must be named"),
+        ([""], "Got '' instead"),
+        (["tabel3"], "Did you mean 'table3'"),
+        (["table3", "--dataset", "cora"], "Got 'cora' instead"),
+        (["table8", "--epochs", "3"], "experiments that train"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(tmp_path, words, said):
+    done = run(*words, "--results", tmp_path)
+    assert isinstance(done.exception, UsageError)
+    assert said in str(done.exception)
+    assert list(tmp_path.iterdir()) == []
