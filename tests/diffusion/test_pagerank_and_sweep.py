@@ -95,8 +95,24 @@ def test_sweep_finds_the_two_halves_and_keeps_to_the_largest_size():
 def test_sweep_refuses_what_cannot_be_swept():
     with pytest.raises(UsageError, match="two nodes or more"):
         sweep_cut(Hypergraph.from_hyperedges([[0]]), torch.ones(1))
-    with pytest.raises(UsageError, match="Got 2 and 3"):
-        sweep_cut(Hypergraph.from_hyperedges([[0, 1]]), torch.ones(3))
+    pair = Hypergraph.from_hyperedges([[0, 1]])
+    for scores in (torch.ones(3), torch.ones(2, 1)):
+        with pytest.raises(UsageError, match="Got 2, and scores of"):
+            sweep_cut(pair, scores)
+    for size in (0, -1):
+        with pytest.raises(UsageError, match="must be 1 or more"):
+            sweep_cut(pair, torch.ones(2), max_size=size)
+    with pytest.raises(DataError, match="seeds must be floating point"):
+        pagerank_problem(pair, torch.ones(2, 1, dtype=torch.int64))
+
+
+@pytest.mark.usefixtures("without_shape_checks")
+def test_whole_scores_do_not_round_the_weights():
+    hypergraph = Hypergraph.from_hyperedges([[0, 1, 2], [2, 3], [3, 4]], edge_weight=[0.5, 0.25, 0.5])
+    scores = torch.tensor([5, 4, 3, 2, 1])
+    whole, real = sweep_cut(hypergraph, scores), sweep_cut(hypergraph, scores.double())
+    assert whole.profile.tolist() == real.profile.tolist()
+    assert 0 < whole.conductance < 1
 
 
 @pytest.mark.usefixtures("without_shape_checks")

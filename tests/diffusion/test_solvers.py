@@ -271,6 +271,18 @@ def test_no_gap_is_claimed_without_convexity():
         assert solution.certified_by == "residual"
 
 
+def test_no_gap_is_claimed_where_only_large_hyperedges_are_not_convex():
+    def cut(size):
+        return [1.0, *[0.0] * (size - 2), -1.0] if size <= 64 else [-1.0, *[0.0] * (size - 2), 1.0]
+
+    hypergraph = Hypergraph.from_hyperedges([range(66), range(30, 70)])
+    x = torch.linspace(-1, 1, 70, dtype=torch.float64)[:, None]
+    problem = DiffusionProblem(
+        hypergraph=hypergraph, x=x, hyperedge_potential=LovaszCardinality(power=1, cut_weights=cut)
+    )
+    assert solve(problem, ADMM(max_steps=20), throw=False).certified_by == "residual"
+
+
 def test_divergence_by_admm_and_by_gradient_descent_is_one_solution():
     for mean in ("literal", "power"):
         problem = small_problem(DivergenceToMean(power=2.0, mean=mean))

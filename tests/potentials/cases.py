@@ -152,15 +152,15 @@ def over(cases):
     return pytest.mark.parametrize("case", cases, ids=lambda case: case.name)
 
 
-every_case = over(CASES)
-proximable_cases = over([case for case in CASES if case.proximable])
-convex_cases = over([case for case in CASES if case.potential.convex])
-cvx_cases = over([case for case in CASES if case.cvx])
-
-
 def standard(weighted=True):
     """Sizes 0 to 7, an edge of weight 0, singletons, a repeated hyperedge, and an isolated node."""
     return Hypergraph.from_hyperedges(HYPEREDGES, num_nodes=10, edge_weight=WEIGHTS if weighted else None)
+
+
+every_case = over(CASES)
+proximable_cases = over([case for case in CASES if case.proximable])
+convex_cases = over([case for case in CASES if case.potential.convex_on(standard())])
+cvx_cases = over([case for case in CASES if case.cvx])
 
 
 def draw(hypergraph, *, seed=0, columns=3, dtype=torch.float64, scale=1.0):

@@ -5,7 +5,7 @@ import pytest
 import torch
 from scipy.optimize import minimize_scalar
 
-from edhnn import FixedLabels, Logistic, SquaredDistance
+from edhnn import DataError, FixedLabels, Logistic, SquaredDistance
 
 N = 6
 MU = torch.tensor([[0.3], [1.0], [2.0], [0.7], [5.0], [1.0]], dtype=torch.float64)
@@ -43,6 +43,39 @@ def test_prox_is_the_minimiser(potential, naive):
 
         found = minimize_scalar(objective, bounds=(-30, 30), method="bounded")
         assert float(z[v]) == pytest.approx(found.x, abs=1e-4)
+
+
+def test_prox_of_the_logistic_potential_from_far_on_the_wrong_side():
+    a, x, eta = (
+        part.reshape(-1, 1)
+        for part in torch.meshgrid(
+            torch.tensor([-1e5, -100.0, -5.0, -3.0, 0.0, 2.0, 50.0], dtype=torch.float64),
+            torch.tensor([-1.0, 1.0], dtype=torch.float64),
+            torch.tensor([1e-3, 1.0, 16.0, 20.0, 100.0, 150.0, 1e6, 1e12], dtype=torch.float64),
+            indexing="ij",
+        )
+    )
+    z = Logistic().prox(a, x, eta)
+    low, high = torch.minimum(a, a + eta * x), torch.maximum(a, a + eta * x)
+    for _ in range(200):  # by bisection alone
+        middle = (low + high) / 2
+        right = middle - a - eta * x * torch.sigmoid(-x * middle) < 0
+        low, high = torch.where(right, middle, low), torch.where(right, high, middle)
+    torch.testing.assert_close(z, (low + high) / 2, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.usefixtures("without_shape_checks")
+def test_weights_and_labels_that_do_not_fit_the_nodes_are_refused():
+    with pytest.raises(DataError, match=r"shape \[N, 1\]. Got \[6\]"):
+        SquaredDistance(weight=MU[:, 0])
+    for bad in (0.0, -1.0, float("nan"), float("inf")):
+        with pytest.raises(DataError, match="positive and finite. Got .* at node 1"):
+            SquaredDistance(weight=torch.tensor([[1.0], [bad]]))
+    with pytest.raises(DataError, match="vector of truth values"):
+        FixedLabels(KNOWN[:, None])
+    for potential in (SquaredDistance(weight=MU[:1]), FixedLabels(KNOWN[:1])):
+        with pytest.raises(DataError, match="as nodes, 6. Got 1"):
+            potential.prox(POINTS, LABELS, ETA)
 
 
 @pytest.mark.parametrize(("potential", "naive"), SMOOTH)

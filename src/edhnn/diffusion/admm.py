@@ -87,7 +87,7 @@ class ADMM:
             nothing = problem.x.new_full((problem.x.shape[1],), torch.inf)
             return Certificate(state.h, -nothing, nothing)
         bound = problem.lower_bound(state.r_ev, problem.conjugate_value(state.r_ev, state.p_ev))
-        if not problem.hyperedge_potential.convex:
+        if not problem.hyperedge_potential.convex_on(problem.hypergraph):
             bound = torch.full_like(bound, -torch.inf)
         apart = (state.p_ev - node_to_incidence(state.h, problem.hypergraph)).abs()
         worst = apart.amax(0) if len(apart) else bound.new_zeros(bound.shape)

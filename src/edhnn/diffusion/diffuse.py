@@ -14,7 +14,7 @@ from edhnn.diffusion.gradient_descent import GradientDescent
 from edhnn.diffusion.problem import DiffusionProblem
 from edhnn.diffusion.solution import Solution
 from edhnn.diffusion.solve import Solver, Watch, solve
-from edhnn.errors import UsageError, unknown_name
+from edhnn.errors import DataError, UsageError, unknown_name
 from edhnn.hypergraph import Hypergraph
 from edhnn.incidence import edge_to_incidence, incidence_to_node
 from edhnn.potentials.clique import CliqueExpansion
@@ -148,6 +148,8 @@ def pagerank_problem(
     """
     if not 0 < restart < 1:
         raise UsageError(f"The restart probability must lie between 0 and 1. Got {restart}.")
+    if not seeds.is_floating_point():
+        raise DataError(f"The seeds must be floating point. Got {seeds.dtype}.")
     degree = incidence_to_node(edge_to_incidence(edge_scale(hypergraph, seeds), hypergraph), hypergraph)[:, 0]
     if bool((seeds[degree == 0] != 0).any()):
         place = int(((degree == 0)[:, None] & (seeds != 0)).nonzero()[0, 0])

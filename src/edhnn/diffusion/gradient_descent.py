@@ -94,7 +94,8 @@ class GradientDescent:
         else:
             h, (r_ev, conjugate) = state.h, _subgradient(problem, state.h)
         bound = problem.lower_bound(r_ev, conjugate)
-        return Certificate(h, bound if problem.hyperedge_potential.convex else bound - float("inf"), residual)
+        convex = problem.hyperedge_potential.convex_on(problem.hypergraph)
+        return Certificate(h, bound if convex else bound - float("inf"), residual)
 
     def _averaged(self, problem: DiffusionProblem, state: GradientState) -> GradientState:
         r_ev, conjugate = _subgradient(problem, state.h)

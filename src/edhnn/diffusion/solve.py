@@ -127,5 +127,5 @@ def _look(
     by_gap = worst_gap != float("inf")
     measure = gap if by_gap else found.residual
     scale = objective.abs().clamp(min=1) if by_gap else 1.0
-    converged = bool((measure <= solver.tolerance * scale).all())
+    converged = bool((measure.abs() <= solver.tolerance * scale).all())  # a gap below 0 proves its bound false
     return record, Outcome.CONVERGED if converged else None, "gap" if by_gap else "residual"

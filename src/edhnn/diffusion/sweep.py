@@ -45,23 +45,28 @@ def sweep_cut(hypergraph: Hypergraph, scores: Float[Tensor, " N"], *, max_size: 
 
     Returns:
         The best prefix.
+
+    Raises:
+        UsageError: if there are fewer than two nodes, not one score for each, or no size to look at.
     """
     nodes = hypergraph.num_nodes
-    if nodes < 2 or not len(scores) == nodes:
-        raise UsageError(f"A sweep needs two nodes or more and a score for each. Got {nodes} and {len(scores)}.")
+    if nodes < 2 or scores.shape != (nodes,):
+        shape = list(scores.shape)
+        raise UsageError(f"A sweep needs two nodes or more and a score for each. Got {nodes}, and scores of {shape}.")
+    if max_size is not None and max_size < 1:
+        raise UsageError(f"The largest size of a sweep must be 1 or more. Got {max_size}.")
     order = torch.sort(scores, descending=True, stable=True).indices
     rank = torch.empty_like(order)
     rank[order] = torch.arange(nodes, device=order.device)
-    weight = (
-        scores.new_ones(hypergraph.num_edges) if hypergraph.edge_weight is None else hypergraph.edge_weight.to(scores)
-    )
+    ones = torch.ones(hypergraph.num_edges, dtype=torch.float64, device=scores.device)
+    weight = ones if hypergraph.edge_weight is None else hypergraph.edge_weight.to(ones)
     rank_ev = rank[hypergraph.node_index]
     first = rank.new_full((hypergraph.num_edges,), nodes).scatter_reduce(0, hypergraph.edge_index, rank_ev, "amin")
     last = rank.new_full((hypergraph.num_edges,), -1).scatter_reduce(0, hypergraph.edge_index, rank_ev, "amax")
     some = last >= 0
-    change = scores.new_zeros(nodes + 1).index_add(0, first[some], weight[some]).index_add(0, last[some], -weight[some])
+    change = weight.new_zeros(nodes + 1).index_add(0, first[some], weight[some]).index_add(0, last[some], -weight[some])
     cut = change.cumsum(0)[: nodes - 1].clamp(min=0)
-    degree = scores.new_zeros(nodes).index_add(0, hypergraph.node_index, weight[hypergraph.edge_index])
+    degree = weight.new_zeros(nodes).index_add(0, hypergraph.node_index, weight[hypergraph.edge_index])
     volume = degree[order].cumsum(0)
     smaller = torch.minimum(volume[:-1], volume[-1] - volume[:-1])
     profile = torch.where(smaller > 0, cut / torch.where(smaller > 0, smaller, 1), torch.inf)

@@ -43,9 +43,9 @@ class CliqueExpansion:
         if self.normalisation not in ("none", "degree", "laplacian"):
             raise unknown_name("normalisation", self.normalisation, ("none", "degree", "laplacian"))
 
-    @property
-    def convex(self) -> bool:
+    def convex_on(self, hypergraph: Hypergraph) -> bool:
         """Always: it is a sum of squares."""
+        del hypergraph
         return True
 
     def value(self, h_ev: Float[Tensor, "I D"], hypergraph: Hypergraph) -> Float[Tensor, "E D"]:

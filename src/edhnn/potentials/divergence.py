@@ -40,13 +40,13 @@ class DivergenceToMean:
         if self.mean not in ("literal", "power"):
             raise unknown_name("mean", self.mean, ("literal", "power"))
 
-    @property
-    def convex(self) -> bool:
+    def convex_on(self, hypergraph: Hypergraph) -> bool:
         r"""With the power mean always; with the literal one for $p = 1$ and $2 \leq p \leq 4$.
 
         The literal one has $\sum_u (z_u - M) > 0$ near constants, where the curvature of $M$ counts negatively: without
         bound at $z_v = 0$ for $1 < p < 2$, and too much from about $p = 4.6$ on, as at $(0.7, 0.7, 1, 1)$ for $p = 5$.
         """
+        del hypergraph
         return self.mean == "power" or self.power == 1 or 2 <= self.power <= 4
 
     def value(self, h_ev: Float[Tensor, "I D"], hypergraph: Hypergraph) -> Float[Tensor, "E D"]:

@@ -65,10 +65,9 @@ class LovaszCardinality:
         if self.power not in (1, 2):
             raise UsageError(f"The power of LovaszCardinality must be 1 or 2. Got {self.power} instead.")
 
-    @property
-    def convex(self) -> bool:
-        r"""Whether $y$ is non-increasing and, for $p = 2$, sums to 0; looked at for sizes up to 64."""
-        for size in range(1, 65):
+    def convex_on(self, hypergraph: Hypergraph) -> bool:
+        r"""Whether $y$ is non-increasing and, for $p = 2$, sums to 0, for the sizes that there are."""
+        for size in torch.unique(hypergraph.edge_size).tolist():
             y = list(self.cut_weights(size))
             falls = all(a >= b for a, b in pairwise(y))
             if not falls or (self.power == 2 and abs(sum(y)) > 1e-9):

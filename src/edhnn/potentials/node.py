@@ -9,6 +9,10 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from edhnn.errors import DataError
+
+_MOST_STEPS = 200
+
 
 @final
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -19,9 +23,23 @@ class SquaredDistance:
 
     Args:
         weight: $\mu_v$, a positive number per node; ``None`` for 1.
+
+    Raises:
+        DataError: if the weights are not a column, or one is not positive and finite.
     """
 
     weight: Float[Tensor, "N 1"] | None = None
+
+    def __post_init__(self) -> None:
+        weight = self.weight
+        if weight is None:
+            return
+        if weight.dim() != 2 or weight.shape[1] != 1:
+            raise DataError(f"The weights of nodes must be of shape [N, 1]. Got {list(weight.shape)}.")
+        wrong = ~(weight.isfinite() & (weight > 0))
+        if bool(wrong.any()):
+            place = int(wrong.nonzero()[0, 0])
+            raise DataError(f"Every weight must be positive and finite. Got {float(weight[place])} at node {place}.")
 
     def value(self, h: Float[Tensor, "N D"], x: Float[Tensor, "N D"]) -> Float[Tensor, "N D"]:
         r"""$\mu (h - x)^2$."""
@@ -44,7 +62,15 @@ class SquaredDistance:
         return r * x + r**2 / (4 * self._weight(r))
 
     def _weight(self, like: Tensor) -> Tensor:
-        return like.new_ones(()) if self.weight is None else self.weight.to(like)
+        if self.weight is None:
+            return like.new_ones(())
+        _need_a_row_per_node("weights", len(self.weight), like)
+        return self.weight.to(like)
+
+
+def _need_a_row_per_node(what: str, rows: int, like: Tensor) -> None:
+    if rows != len(like):
+        raise DataError(f"There must be as many {what} as nodes, {len(like)}. Got {rows}.")
 
 
 @final
@@ -54,13 +80,21 @@ class FixedLabels:
 
     Args:
         known: Which nodes are fixed.
+
+    Raises:
+        DataError: if that is not a vector of truth values.
     """
 
     known: Bool[Tensor, " N"]
 
+    def __post_init__(self) -> None:
+        if self.known.dtype != torch.bool or self.known.dim() != 1:
+            shape = list(self.known.shape)
+            raise DataError(f"'known' must be a vector of truth values. Got {self.known.dtype} of shape {shape}.")
+
     def value(self, h: Float[Tensor, "N D"], x: Float[Tensor, "N D"]) -> Float[Tensor, "N D"]:
         """0 where allowed, infinity where a fixed node has moved."""
-        return torch.where(self.known[:, None] & (h != x), torch.inf, 0.0).to(h)
+        return torch.where(self._fixed(h) & (h != x), torch.inf, 0.0).to(h)
 
     def grad(self, h: Float[Tensor, "N D"], x: Float[Tensor, "N D"]) -> Float[Tensor, "N D"]:
         """0 on its domain."""
@@ -72,11 +106,15 @@ class FixedLabels:
     ) -> Float[Tensor, "N D"]:
         """The fixed value where known, ``a`` elsewhere."""
         del step_size
-        return torch.where(self.known[:, None], x, a)
+        return torch.where(self._fixed(a), x, a)
 
     def conjugate(self, r: Float[Tensor, "N D"], x: Float[Tensor, "N D"]) -> Float[Tensor, "N D"]:
         r"""$r x$ where known; elsewhere infinite unless $r = 0$."""
-        return torch.where(self.known[:, None], r * x, torch.where(r == 0, 0.0, torch.inf).to(r))
+        return torch.where(self._fixed(r), r * x, torch.where(r == 0, 0.0, torch.inf).to(r))
+
+    def _fixed(self, like: Tensor) -> Tensor:
+        _need_a_row_per_node("entries of 'known'", len(self.known), like)
+        return self.known.to(like.device)[:, None]
 
 
 @final
@@ -95,19 +133,28 @@ class Logistic:
     def prox(
         self, a: Float[Tensor, "N D"], x: Float[Tensor, "N D"], step_size: Float[Tensor, "N 1"]
     ) -> Float[Tensor, "N D"]:
-        r"""The root of $z - a - \eta x \sigma(-x z)$, by Newton's method kept inside $[a, a + \eta x]$.
+        r"""The root of $z - a - \eta x \sigma(-x z)$ in $[a, a + \eta x]$, by Newton's method and bisection.
+
+        The bracket is halved wherever Newton's step leaves it or is not half of the step before the last: far from the
+        root the sigmoid is flat, and Newton's method alone goes to and fro between the ends.
 
         An infinite step has its minimum at infinity for a known node; it is taken as $10^{12}$, where $f < 10^{-10}$.
         """
         step_size = step_size.clamp(max=1e12)
         low, high = torch.minimum(a, a + step_size * x), torch.maximum(a, a + step_size * x)
-        z = a
-        for _ in range(64):
+        z = (low + high) / 2
+        moved = before = high - low
+        for _ in range(_MOST_STEPS):
             slack = z - a - step_size * x * torch.sigmoid(-x * z)
             low, high = torch.where(slack < 0, z, low), torch.where(slack < 0, high, z)
-            curve = torch.sigmoid(x * z) * torch.sigmoid(-x * z) * x**2
-            newton = z - slack / (1 + step_size * curve)
-            z = torch.where((newton >= low) & (newton <= high), newton, (low + high) / 2)
+            slope = 1 + step_size * torch.sigmoid(x * z) * torch.sigmoid(-x * z) * x**2
+            newton = z - slack / slope
+            good = (newton >= low) & (newton <= high) & (2 * slack.abs() <= (before * slope).abs())
+            after = torch.where(good, newton, (low + high) / 2)
+            before, moved = moved, after - z
+            if bool((after == z).all()):
+                break
+            z = after
         return z
 
     def conjugate(self, r: Float[Tensor, "N D"], x: Float[Tensor, "N D"]) -> Float[Tensor, "N D"]:

@@ -21,9 +21,8 @@ from edhnn.incidence import incidence_to_node
 class HyperedgePotential(Protocol):
     r"""A permutation-invariant function of a hyperedge's values. Paper: Definition 3 and Example 1."""
 
-    @property
-    def convex(self) -> bool:
-        """Whether $g$ is convex for hyperedges of every size."""
+    def convex_on(self, hypergraph: Hypergraph) -> bool:
+        """Whether $g$ is convex for every hyperedge of a hypergraph: then, and only then, there is a duality gap."""
 
     def value(self, h_ev: Float[Tensor, "I D"], hypergraph: Hypergraph) -> Float[Tensor, "E D"]:
         r"""$w_e\, g(H_e)$ for each hyperedge and column."""

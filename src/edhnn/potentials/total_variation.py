@@ -42,9 +42,9 @@ class TotalVariation:
         if self.power not in (1, 2):
             raise UsageError(f"The power of TotalVariation must be 1 or 2. Got {self.power} instead.")
 
-    @property
-    def convex(self) -> bool:
+    def convex_on(self, hypergraph: Hypergraph) -> bool:
         """Always: a power of a maximum of linear functions that is not negative."""
+        del hypergraph
         return True
 
     def value(self, h_ev: Float[Tensor, "I D"], hypergraph: Hypergraph) -> Float[Tensor, "E D"]:
