@@ -18,7 +18,8 @@ def node_numbers(members: list[list[Any]]) -> npt.NDArray[np.int64]:
     flat = [v for hyperedge in members for v in hyperedge]
     with suppress(ValueError):  # members that are lists of several lengths
         numbers = np.array(flat)
-        if numbers.ndim == 1 and (numbers.dtype.kind == "i" or not flat):
+        whole = numbers.dtype.kind == "i" and not {bool, np.bool_} & set(map(type, flat))
+        if numbers.ndim == 1 and (whole or not flat):
             return numbers.astype(np.int64, copy=False)
     for edge, v in ((edge, v) for edge, hyperedge in enumerate(members) for v in hyperedge):
         if isinstance(v, bool) or not isinstance(v, int | np.integer) or not -(2**63) <= v < 2**63:

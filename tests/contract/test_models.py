@@ -6,8 +6,9 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import pytest
 import torch
+from torch.utils.checkpoint import checkpoint
 
-from edhnn.errors import EdhnnError
+from edhnn.errors import DataError, EdhnnError, UsageError
 from edhnn.hypergraph import Hypergraph
 from edhnn.models.registry import MODELS, make_config, make_model
 
@@ -222,6 +223,36 @@ def test_sparse_features_are_dense_features(name):
     torch.testing.assert_close(model(sparse, joined), model(x.double(), joined), rtol=1e-9, atol=1e-10)
     model.train()
     loss_of(model(sparse, joined)).backward()
+
+
+@every_model
+def test_features_of_another_layout_or_width_are_refused_in_training_and_evaluation(name):
+    model, joined = build(name), hypergraph()
+    for mode in (model.train, model.eval):
+        mode()
+        for x in (features().to_sparse_coo(), features().to_sparse_csc()):
+            with pytest.raises(DataError, match="must be dense or sparse CSR"):
+                model(x, joined)
+        with pytest.raises(DataError, match=r"must have shape \[N, 5\]"):
+            model(features()[:, 1:], joined)
+
+
+@pytest.mark.parametrize("name", ["ed-hnn", "ed-hnn-ii", "invariant", "mean-deg", "jump-link"])
+def test_without_an_encoder_features_are_checked_and_converted_too(name):
+    model, joined = build(name, hidden=IN, encoder=False).eval(), hypergraph()
+    torch.testing.assert_close(model(features().double(), joined), model(features(), joined))
+    with pytest.raises(DataError, match=r"must have shape \[N, 5\]"):
+        model(features()[:, 1:], joined)
+    with pytest.raises(DataError, match="must be dense or sparse CSR"):
+        model(features().to_sparse_coo(), joined)
+
+
+@pytest.mark.parametrize("name", ["ed-hnn", "ed-hnn-ii", "hgnn", "allsettransformer"])
+def test_activation_checkpointing_is_refused_where_it_would_draw_other_masks(name):
+    model, joined = build(name, dropout=0.5), hypergraph()
+    out = checkpoint(model, features().requires_grad_(), joined, use_reentrant=False)
+    with pytest.raises(UsageError, match="drawn in a forward pass"):
+        loss_of(out).backward()
 
 
 @every_model

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from edhnn import Hypergraph
+from edhnn import Hypergraph, UsageError
 from edhnn.models.diffusion_regression import DiffusionRegression, DiffusionRegressionConfig
 
 
@@ -13,6 +13,12 @@ def parameters(inputs, hidden, outputs, layers):
         return inputs * outputs + outputs
     inner = (layers - 2) * (hidden**2 + hidden)
     return inputs * hidden + hidden + inner + hidden * outputs + outputs + 2 * hidden * (layers - 1)
+
+
+@pytest.mark.parametrize("option", [{"hidden": 0}, {"restart": 7.0}, {"rho_layers": 0}], ids=str)
+def test_sizes_that_make_no_layer_are_refused(option):
+    with pytest.raises(UsageError, match=next(iter(option))):
+        DiffusionRegressionConfig(**option)
 
 
 @pytest.mark.parametrize(("phi_layers", "rho_layers"), [(1, 1), (2, 2), (3, 2)])

@@ -88,8 +88,9 @@ def test_unisage(hypergraph, at_nodes):
 @BOTH
 @pytest.mark.parametrize("scores", ["hyperedge", "pair"])
 @pytest.mark.parametrize("skip", [False, True])
-def test_unigat(hypergraph, scores, skip):
-    model, x = build("unigat", hidden=3, heads=2, scores=scores, skip=skip), features()
+@pytest.mark.parametrize("unit", [False, True])
+def test_unigat(hypergraph, scores, skip, unit):
+    model, x = build("unigat", hidden=3, heads=2, scores=scores, skip=skip, unit_rows=unit), features()
     inward, outward, _, _ = parts(hypergraph)
     w, h = numbers(model), x.numpy()
     for layer, heads in enumerate((2, 1)):
@@ -102,7 +103,9 @@ def test_unigat(hypergraph, scores, skip):
                 of = np.flatnonzero(outward[v])
                 share = outward[v, of] * np.exp(leaky(y[of, a] @ w[f"extras.{layer}.0"][a] + own))
                 out[v, a] = share @ y[of, a] / share.sum()
-        h = (out + z if skip else out).reshape(NODES, -1)
+        h = out.reshape(NODES, -1)
+        h = h / np.linalg.norm(h, axis=1, keepdims=True) if unit else h
+        h = h + z.reshape(NODES, -1) if skip else h  # the projection is added after
     agree(model, hypergraph, x, h)
 
 

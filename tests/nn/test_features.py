@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from edhnn import Hypergraph
+from edhnn import DataError, Hypergraph
 from edhnn.models.registry import make_model
 from edhnn.nn.features import FeatureLayer, links_of
 from edhnn.seeding import SeedStream
@@ -57,3 +57,9 @@ def test_what_is_kept_from_inference_serves_training(kernels, monkeypatch):
         model(x, hypergraph)
     model(x, hypergraph).sum().backward()
     assert all(parameter.grad is not None for parameter in model.parameters())
+
+
+def test_mixed_precision_is_refused_by_name():
+    model = make_model("ed-hnn", in_features=9, num_classes=2)
+    with torch.autocast("cpu", torch.bfloat16), pytest.raises(DataError, match="Leave torch.autocast out"):
+        model(features().float(), Hypergraph.from_hyperedges([[0, 1, 2]], num_nodes=7))

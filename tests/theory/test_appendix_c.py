@@ -10,14 +10,15 @@ from edhnn.nn.equivariant import sum_to_nodes
 WIDTH, STEP, STRENGTH = 3, 0.05, 0.7
 
 
+@pytest.mark.parametrize("edge_weight", [None, [2.0, 3.0, 0.5, 0.0, 1.5]], ids=["unweighted", "weighted"])
 @pytest.mark.parametrize(
     "potential",
     [CliqueExpansion(), DivergenceToMean(power=3.0), TotalVariation(power=2)],
     ids=lambda p: type(p).__name__,
 )
-def test_the_exact_gradient_in_gives_the_gradient_step_out(potential):
+def test_the_exact_gradient_in_gives_the_gradient_step_out(potential, edge_weight):
     hyperedges = [[0, 1, 2, 3], [2, 3, 4], [5], [0, 4, 5], [1, 5]]
-    hypergraph = Hypergraph.from_hyperedges(hyperedges, num_nodes=7)
+    hypergraph = Hypergraph.from_hyperedges(hyperedges, num_nodes=7, edge_weight=edge_weight)
     x = torch.randn(7, WIDTH, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     model = make_model(
         "ed-hnn", in_features=WIDTH, num_classes=WIDTH, hidden=WIDTH, encoder=False, num_iterations=4,

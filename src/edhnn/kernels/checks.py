@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import torch
 from torch import Tensor
 
 from edhnn.errors import DataError, UsageError, unknown_name
@@ -54,7 +55,13 @@ def check_companion(
 ) -> None:
     """A tensor of real numbers beside ``values``: on its device, of one of ``shapes``, and of its type if asked."""
     if same_dtype and companion.dtype != values.dtype:
-        raise DataError(f"'{name}' must be of the type of 'values', {values.dtype}. Got {companion.dtype}.")
+        mixed = torch.is_autocast_enabled(values.device.type)
+        raise DataError(
+            f"'{name}' must be of the type of 'values', {values.dtype}. Got {companion.dtype}.",
+            remedy="Leave torch.autocast out; a whole model in one type, as by model.bfloat16(), runs."
+            if mixed
+            else None,
+        )
     if not companion.is_floating_point() or tuple(companion.shape) not in shapes:
         wanted = " or ".join(str(list(shape)) for shape in shapes)
         given = f"{companion.dtype}, shape {list(companion.shape)}"

@@ -16,7 +16,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from edhnn.hypergraph import Hypergraph
-from edhnn.models.option_checks import check_choices
+from edhnn.models.option_checks import check_choices, check_counts, check_fraction
 from edhnn.nn.aggregate import Aggregate
 from edhnn.nn.equivariant import EquivariantOperator, InvariantOperator
 from edhnn.nn.mlp import MLP, NormName
@@ -50,6 +50,8 @@ class DiffusionRegressionConfig:
 
     def __post_init__(self) -> None:
         check_choices(self, aggregate=Aggregate)
+        check_counts(self, "hidden", "rho_layers")
+        check_fraction(self, "restart")
 
 
 class DiffusionRegression(nn.Module):

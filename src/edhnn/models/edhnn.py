@@ -59,6 +59,10 @@ class EDHNNConfig(EncodedConfig):
     def __post_init__(self) -> None:
         super(EDHNNConfig, self).__post_init__()
         check_choices(self, aggregate=Aggregate, update=Update, degree=DegreeFeature)
+        if min(self.phi_layers, self.update_layers) < 0:
+            raise UsageError(
+                f"Layers must be 0 or more. Got {self.phi_layers} of phi, {self.update_layers} of the update."
+            )
 
 
 class UpdatedModel(EncodedModel):
@@ -68,7 +72,7 @@ class UpdatedModel(EncodedModel):
         if config.update == "restart":
             return RestartUpdate(self._mlp_or_identity(config.hidden, config.update_layers), config.restart)
         if config.update_layers < 1:
-            raise UsageError("The update 'concat' must have at least 1 layer. Got 0.")
+            raise UsageError(f"The update 'concat' must have at least 1 layer. Got {config.update_layers}.")
         extra = 0 if config.degree == "none" else 1
         return ConcatUpdate(self._mlp(3 * config.hidden + extra, config.update_layers), config.degree)
 

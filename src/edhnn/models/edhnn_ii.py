@@ -64,7 +64,7 @@ class EDHNNII(UpdatedModel):
         if config.form not in get_args(Form):
             raise unknown_name("form", config.form, get_args(Form))
         if config.phi_layers < 1:
-            raise UsageError("The phi of ED-HNN II must have at least 1 layer. Got 0.")
+            raise UsageError(f"The phi of ED-HNN II must have at least 1 layer. Got {config.phi_layers}.")
         if config.norm == "batch":
             raise UsageError("ED-HNN II has no batch norm: phi runs on incidences. Use norm 'layer' or 'none'.")
         super().__init__(config, in_features=in_features, num_classes=num_classes, seed=seed)

@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from edhnn import kernels
 from edhnn.errors import UsageError, unknown_name
 from edhnn.models.contract import HypergraphModel
-from edhnn.nn.features import FeatureLayer
+from edhnn.nn.features import FeatureLayer, check_features, dense_features
 from edhnn.nn.mlp import MLP, Dropout, NormName
 
 ActivationName = Literal["relu", "prelu", "identity"]
@@ -109,12 +108,12 @@ class EncodedModel(HypergraphModel):
 
     def encode(self, x: Tensor) -> Float[Tensor, "N D"]:
         """The first state."""
-        out: Tensor = (
-            self.encoder(x).relu()
-            if self.encoder is not None
-            else self.input_dropout(x.to_dense() if x.layout == torch.sparse_csr else x)
-        )
-        return out
+        if self.encoder is None:
+            check_features(x, self.config.hidden)
+            out: Tensor = self.input_dropout(dense_features(x, self.classifier.last.weight))
+            return out
+        encoded: Tensor = self.encoder(x).relu()
+        return encoded
 
     def advance(self, z: Float[Tensor, "N D"]) -> Float[Tensor, "N D"]:
         """The next state: the activation, and the dropout of whoever hears it, in one pass where that is ReLU."""

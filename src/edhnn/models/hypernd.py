@@ -22,8 +22,8 @@ from edhnn.hypergraph import Hypergraph
 from edhnn.models.contract import HypergraphLike, HypergraphModel, as_hypergraph
 from edhnn.models.option_checks import check_choices, check_counts, check_fraction
 from edhnn.nn.aggregate import Aggregate, divided, edge_total, node_total, to_edges, to_nodes
+from edhnn.nn.features import dense_features
 from edhnn.nn.mlp import NormName
-from edhnn.nn.projection import dense_features
 from edhnn.nn.remembered import per_features
 from edhnn.nn.smoothing import power
 
@@ -137,10 +137,18 @@ def diffused(x: Float[Tensor, "N F"], hypergraph: Hypergraph, config: HyperNDCon
 def _edge_means(z: Tensor, hypergraph: Hypergraph, config: HyperNDConfig) -> Tensor:
     p = config.mean_power
     scaled = power(node_total(hypergraph, z), -0.5) * z
-    means = to_edges(scaled if p == 1 else scaled**p, hypergraph, "mean")
+    means = to_edges(_raised(scaled, p), hypergraph, "mean")
     if config.aggregate == "mean":
         means = divided(means, edge_total(hypergraph, z))
-    return means if p == 1 else means ** (1 / p)
+    return _raised(means, 1 / p)
+
+
+def _raised(x: Tensor, exponent: float) -> Tensor:
+    """The power of numbers that are not negative; its slope at 0 is taken as 0, where it can be infinite."""
+    if exponent == 1:
+        return x
+    positive = x > 0
+    return torch.where(positive, torch.where(positive, x, 1.0) ** exponent, 0.0)
 
 
 def _spread(z: Tensor, hypergraph: Hypergraph, config: HyperNDConfig) -> Tensor:

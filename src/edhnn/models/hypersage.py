@@ -25,9 +25,10 @@ from edhnn.kernels import Links
 from edhnn.models.contract import HypergraphLike, HypergraphModel, as_hypergraph
 from edhnn.models.option_checks import check_counts, refuse_weights
 from edhnn.nn.aggregate import incidences_to_nodes, to_edges, to_nodes
+from edhnn.nn.features import dense_features
 from edhnn.nn.graph_operator import row_links
 from edhnn.nn.mlp import Dropout
-from edhnn.nn.projection import Projection, dense_features, layer_widths
+from edhnn.nn.projection import Projection, layer_widths
 from edhnn.nn.remembered import per_features
 
 LOWEST, HIGHEST = 1e-7, 10.0

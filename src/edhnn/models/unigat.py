@@ -21,6 +21,8 @@ from edhnn.models.unignn import UniGNN, UniGNNConfig
 from edhnn.nn.aggregate import node_weights, to_edges
 from edhnn.nn.attention import attend, glorot_heads, head_scores, link_softmax
 from edhnn.nn.mlp import Dropout
+from edhnn.nn.projection import Projection
+from edhnn.nn.smoothing import unit_rows
 
 Scores = Literal["hyperedge", "pair"]
 
@@ -77,5 +79,10 @@ class UniGAT(UniGNN):
             scores = scores + head_scores(z, extra[1]).index_select(0, node)
         links = kernels.node_links(hypergraph)
         alpha = link_softmax(F.leaky_relu(scores, 0.2), links, node_weights(hypergraph, z))
-        out = attend(y_e, links, self.attention_dropout(alpha))
-        return out + z if self.config.skip else out
+        return attend(y_e, links, self.attention_dropout(alpha))
+
+    def _layer(self, x: Tensor, projection: Projection, extra: nn.Module, hypergraph: Hypergraph) -> Tensor:
+        z = projection.project(x)
+        mixed = self._mix(z, extra, hypergraph)
+        mixed = unit_rows(mixed) if self.config.unit_rows else mixed
+        return mixed + z if self.config.skip else mixed

@@ -25,8 +25,9 @@ from edhnn.hypergraph import Hypergraph
 from edhnn.models.contract import HypergraphLike, HypergraphModel, as_hypergraph
 from edhnn.models.option_checks import check_choices, check_counts
 from edhnn.nn.aggregate import Aggregate, to_edges, to_nodes
+from edhnn.nn.features import dense_features
 from edhnn.nn.mlp import Dropout
-from edhnn.nn.projection import Projection, dense_features
+from edhnn.nn.projection import Projection
 from edhnn.nn.smoothing import degree_smoothing, unit_rows
 
 

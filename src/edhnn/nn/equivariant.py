@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from edhnn import kernels
 from edhnn.hypergraph import Hypergraph
-from edhnn.incidence import HyperedgeOperator, edge_to_incidence, node_to_incidence
+from edhnn.incidence import HyperedgeOperator, edge_to_incidence, incidence_to_node, node_to_incidence
 from edhnn.nn.aggregate import (
     Aggregate,
     incidences_to_edges,
@@ -62,10 +62,14 @@ def sum_to_nodes(
     x_e: Float[Tensor, "E F"] | None = None,
     prepared: SplitLayer | None = None,
 ) -> Float[Tensor, "N D2"]:
-    r"""$\sum_{e \ni v} w_e w_{ev} [\psi(H_e)]_v$ for any operator: its fast path if it has one, else the definition."""
+    r"""$\sum_{e \ni v} [\psi(H_e)]_v$ for any operator: by its fast path if it has one, else by the definition.
+
+    A fast path honours the hypergraph's weights, $w_e w_{ev}$. An operator without one weighs its own answers, as the
+    gradient of a potential does: so the exact gradient in a network is the solver's.
+    """
     if isinstance(operator, SummedOperator):
         return operator.sum_to_nodes(h, hypergraph, x_e, prepared=prepared)
-    return incidences_to_nodes(operator(node_to_incidence(h, hypergraph), hypergraph), hypergraph, "sum")
+    return incidence_to_node(operator(node_to_incidence(h, hypergraph), hypergraph), hypergraph)
 
 
 class EquivariantOperator(nn.Module):
@@ -190,4 +194,4 @@ class InvariantOperator(nn.Module):
 
 
 def _with_features(m_e: Tensor, x_e: Tensor | None) -> Tensor:
-    return m_e if x_e is None else torch.cat([m_e, x_e], dim=1)
+    return m_e if x_e is None else torch.cat([m_e, x_e.to(m_e)], dim=1)

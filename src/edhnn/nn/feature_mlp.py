@@ -13,8 +13,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from edhnn import kernels
-from edhnn.errors import DataError
-from edhnn.nn.features import links_of
+from edhnn.nn.features import check_features, dense_features, links_of
 from edhnn.nn.mlp import MLP, Dropout
 
 
@@ -33,11 +32,9 @@ class FeatureMLP(nn.Module):
     def forward(self, x: Tensor) -> Float[Tensor, "N D"]:
         """Apply the perceptron to each row."""
         mlp = self.mlp
-        if x.dim() != 2 or x.shape[1] != mlp.in_features:
-            raise DataError(f"Features must have shape [N, {mlp.in_features}]. Got {list(x.shape)}.")
+        check_features(x, mlp.in_features)
         if x.layout != torch.sparse_csr or isinstance(mlp.input_norm, nn.BatchNorm1d):
-            dense = x if x.layout == torch.strided else x.to_dense()
-            whole: Tensor = mlp(self.dropout(dense.to(mlp.first.weight)))
+            whole: Tensor = mlp(self.dropout(dense_features(x, mlp.first.weight)))
             return whole
         z = self._first(x)
         if len(mlp.linears) == 1:

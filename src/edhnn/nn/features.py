@@ -7,6 +7,7 @@ sum of columns of $W$, with the transpose kept for the gradient.
 from __future__ import annotations
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from edhnn import kernels
@@ -37,8 +38,7 @@ class FeatureLayer(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Apply the layer."""
-        if x.dim() != 2 or x.shape[1] != self.linear.in_features:
-            raise DataError(f"Features must have shape [N, {self.linear.in_features}]. Got {list(x.shape)}.")
+        check_features(x, self.linear.in_features)
         if x.layout == torch.sparse_csr:
             values = x.values().to(self.linear.weight)
             if self.dropout.active_rate:
@@ -46,6 +46,20 @@ class FeatureLayer(nn.Module):
             return kernels.gather_sum(self.linear.weight.t(), links_of(x), values) + self.linear.bias
         out: Tensor = self.linear(self.dropout(x.to(self.linear.weight)))
         return out
+
+
+def check_features(x: Tensor, columns: int) -> None:
+    """Features must be a dense or CSR table of so many columns."""
+    if x.dim() != 2 or x.shape[1] != columns:
+        raise DataError(f"Features must have shape [N, {columns}]. Got {list(x.shape)}.")
+    if x.layout not in (torch.strided, torch.sparse_csr):
+        raise DataError(f"Features must be dense or sparse CSR. Got {x.layout}.", remedy="Use x.to_sparse_csr().")
+
+
+def dense_features(x: Tensor, like: Tensor) -> Float[Tensor, "N F"]:
+    """Features as a dense table of the type of the weights, for models that fill in the zeros anyway."""
+    check_features(x, x.shape[-1])
+    return (x if x.layout == torch.strided else x.to_dense()).to(like)
 
 
 def links_of(x: Tensor) -> Links:

@@ -15,8 +15,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from edhnn import kernels
-from edhnn.errors import DataError
-from edhnn.nn.features import links_of
+from edhnn.nn.features import check_features, links_of
 from edhnn.nn.mlp import Dropout
 
 Init = Literal["linear", "glorot", "outputs"]
@@ -82,18 +81,12 @@ class Projection(nn.Module):
 
 def feature_product(x: Tensor, weight: Float[Tensor, "D F"], dropout: Dropout | None = None) -> Float[Tensor, "R D"]:
     r"""$\mathrm{Drop}(x)\, W^\top$ for dense or sparse CSR rows; a dropped zero is a zero."""
-    if x.dim() != 2 or x.shape[1] != weight.shape[1]:
-        raise DataError(f"Features must have shape [N, {weight.shape[1]}]. Got {list(x.shape)}.")
+    check_features(x, weight.shape[1])
     if x.layout == torch.sparse_csr:
         values = x.values().to(weight)
         return kernels.gather_sum(weight.t(), links_of(x), values if dropout is None else dropout(values))
     x = x.to(weight)
     return nn.functional.linear(x if dropout is None else dropout(x), weight)
-
-
-def dense_features(x: Tensor, like: Tensor) -> Float[Tensor, "N F"]:
-    """Features as a dense table of the type of the weights, for models that fill in the zeros anyway."""
-    return (x if x.layout == torch.strided else x.to_dense()).to(like)
 
 
 def layer_widths(in_features: int, hidden: int, out_features: int, layers: int) -> list[int]:

@@ -172,7 +172,8 @@ def auto_preset(dataset: NodeDataset, model: str) -> Preset:
     """
     options: dict[str, Any] = {}
     for name in _option_names(model) & {"hidden", "classifier_hidden"}:
-        options[name] = _width(dataset)
+        heads = getattr(MODELS[model].config(), "heads", 1) if name == "hidden" else 1
+        options[name] = max(_width(dataset) // heads, 1)
     train: dict[str, Any] = {"feature_scaling": "standard"} if _oddly_scaled(dataset) else {}
     return Preset(
         model=model, options=options, train=_transforms(model) | train, origin="preset auto: by the size of the data"
