@@ -169,7 +169,7 @@ class Hypergraph:
     def to_scipy(self) -> sp.csr_array:
         """The nodes x hyperedges incidence matrix; entries are incidence weights, or 1."""
         weight = self.incidence_weight
-        data = np.ones(self.num_incidences) if weight is None else weight.cpu().numpy()
+        data = np.ones(self.num_incidences) if weight is None else weight.double().cpu().numpy()
         order = self.node_order.cpu().numpy()
         edges = self.edge_index.cpu().numpy()[order]
         return sp.csr_array((data[order], edges, self.node_ptr.cpu().numpy()), shape=(self.num_nodes, self.num_edges))

@@ -86,7 +86,7 @@ def sorted_and_merged(key: Tensor, weight: Tensor | None) -> tuple[Tensor, Tenso
 
 
 def group_bounds(index: Tensor, count: int) -> Tensor:
-    """Where each group starts in a sorted index, and where the last one ends."""
+    """Where each group would start in the sorted index, and where the last one would end."""
     bounds = index.new_zeros(count + 1)
     torch.cumsum(torch.bincount(index, minlength=count), 0, out=bounds[1:])
     return bounds

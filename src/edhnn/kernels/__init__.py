@@ -17,6 +17,7 @@ from edhnn.kernels.gathering import gather_sum as gather_sum
 from edhnn.kernels.links import Links as Links
 from edhnn.kernels.links import edge_links as edge_links
 from edhnn.kernels.links import node_links as node_links
+from edhnn.kernels.links import row_links as row_links
 from edhnn.kernels.links import sparse_links as sparse_links
 from edhnn.kernels.options import Moments as Moments
 from edhnn.kernels.ordered import segment_pav as segment_pav

@@ -22,6 +22,7 @@ from torch import Tensor
 
 from edhnn.errors import DataError
 from edhnn.hypergraph import Hypergraph
+from edhnn.memberships import group_bounds
 
 
 class _kept:  # noqa: N801
@@ -147,10 +148,14 @@ def sparse_links(matrix: Tensor) -> Links:
     """
     if matrix.layout != torch.sparse_csr or matrix.dim() != 2:
         raise DataError(f"'matrix' must be a sparse CSR matrix. Got {matrix.layout}, {matrix.dim()} dimensions.")
-    row_ptr, column = matrix.crow_indices().long(), matrix.col_indices().long()
+    return row_links(matrix.crow_indices().long(), matrix.col_indices().long(), matrix.shape[1])
+
+
+@torch.inference_mode(False)
+def row_links(row_ptr: Int[Tensor, " R_plus_1"], column: Int[Tensor, " I"], num_columns: int) -> Links:
+    """Links from the columns of each row, numbered in the order of the rows."""
     order = torch.sort(column, stable=True).indices
-    column_ptr = _pointers(column, matrix.shape[1])
-    return Links(row_ptr, column, None, column_ptr, _owners(row_ptr)[order], order)
+    return Links(row_ptr, column, None, group_bounds(column, num_columns), _owners(row_ptr)[order], order)
 
 
 @torch.inference_mode(False)  # what is kept may be made during inference and serve training later
@@ -177,13 +182,6 @@ def from_parts(*parts: Tensor | None) -> Links:
 
 def _owners(ptr: Tensor) -> Tensor:
     return torch.repeat_interleave(ptr.diff())
-
-
-def _pointers(index: Tensor, count: int) -> Tensor:
-    """Where each group starts in the sorted index, and where the last one ends."""
-    ptr = index.new_zeros(count + 1)
-    torch.cumsum(torch.bincount(index, minlength=count), 0, out=ptr[1:])
-    return ptr
 
 
 def _numbers(link: Tensor | None, count: int, beside: Tensor) -> Tensor:

@@ -203,7 +203,7 @@ def _shared_weight(hypergraph: Hypergraph) -> sp.csr_array:
         return clique_multiplicity(hypergraph)
     incidence = hypergraph.to_scipy()
     weight = hypergraph.edge_weight
-    scaled = incidence if weight is None else incidence @ sp.diags_array(weight.cpu().numpy())
+    scaled = incidence if weight is None else incidence @ sp.diags_array(weight.double().cpu().numpy())
     shared = sp.csr_array(scaled @ incidence.T)
     shared.setdiag(0)
     shared.eliminate_zeros()

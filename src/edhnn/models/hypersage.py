@@ -26,7 +26,6 @@ from edhnn.models.contract import HypergraphLike, HypergraphModel, as_hypergraph
 from edhnn.models.option_checks import check_counts, refuse_weights
 from edhnn.nn.aggregate import incidences_to_nodes, to_edges, to_nodes
 from edhnn.nn.features import dense_features
-from edhnn.nn.graph_operator import row_links
 from edhnn.nn.mlp import Dropout
 from edhnn.nn.projection import Projection, layer_widths
 from edhnn.nn.remembered import per_features
@@ -171,7 +170,7 @@ def draw_neighbours(hypergraph: Hypergraph, count: int, generator: torch.Generat
     first = torch.cumsum(size[large] - 1, 0) - (size[large] - 1)
     kept = order[_numbers(owner) - first[owner[order]] < count]
     row_ptr, column = torch.arange(len(large) + 1, device=large.device) * count, hypergraph.node_index[place[kept]]
-    return large, row_links(row_ptr, column, hypergraph.num_nodes)
+    return large, kernels.row_links(row_ptr, column, hypergraph.num_nodes)
 
 
 def _numbers(index: Tensor) -> Tensor:

@@ -8,7 +8,7 @@ from typing import final
 import numpy as np
 import scipy.sparse as sp
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
 from edhnn import kernels
@@ -34,7 +34,7 @@ class GraphOperator:
         """The matrix on a device."""
         indptr, indices = (torch.from_numpy(part.astype(np.int64)) for part in (matrix.indptr, matrix.indices))
         weight = torch.from_numpy(matrix.data.astype(np.float64))
-        return cls(row_links(indptr.to(device), indices.to(device), matrix.shape[1]), weight.to(device))
+        return cls(kernels.row_links(indptr.to(device), indices.to(device), matrix.shape[1]), weight.to(device))
 
     def __call__(self, x: Float[Tensor, "S D"]) -> Float[Tensor, "R D"]:
         """The product."""
@@ -43,14 +43,6 @@ class GraphOperator:
             with torch.inference_mode(False), torch.no_grad():  # training may meet it later
                 weight = self._copies[x.dtype] = self.weight.to(x)
         return kernels.gather_sum(x, self.links, weight)
-
-
-def row_links(row_ptr: Int[Tensor, " R_plus_1"], column: Int[Tensor, " I"], num_columns: int) -> Links:
-    """Links from the columns of each row, numbered in the order of the rows."""
-    order = torch.sort(column, stable=True).indices
-    column_ptr = column.new_zeros(num_columns + 1)
-    torch.cumsum(torch.bincount(column, minlength=num_columns), 0, out=column_ptr[1:])
-    return Links(row_ptr, column, None, column_ptr, torch.repeat_interleave(row_ptr.diff())[order], order)
 
 
 def normalised_with_loops(adjacency: sp.csr_array) -> sp.csr_array:
