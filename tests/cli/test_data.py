@@ -224,6 +224,23 @@ def test_nothing_is_overwritten_unless_forced(baskets, refuse):
         (("info", "baskets.csv", "--node-column", "itm"), "Did you mean 'item'?"),
         (("info", "baskets.csv", "--label", "knd"), "Did you mean 'kind'?"),
         (("info", "baskets.csv", "--noise", "2"), "--noise cannot be used"),
+        (("info", "baskets.csv", "--noise", "0"), "--noise cannot be used"),
+        (("info", "baskets.csv", "--feature-seed", "0"), "--feature-seed cannot be used"),
+        (("info", "digits", "--feature-seed", "0"), "features of its own"),
+        (("info", "csbm-1", "--feature-seed", "5000000000"), "--feature-seed"),
+        (("info", "baskets.csv", "--weight-column", "basket", "--hyperedge-column", "basket"), "columns of their own"),
+        (("info", "baskets.csv", "--label", "kind", "--features", "kind,price"), "'kind' is named as both"),
+        (("info", "baskets.csv", "--features", "price,price"), "'price' is named twice"),
+        (("info", "alone.csv", "--id-column", "foo"), "'alone.csv' has no table of nodes"),
+        (("info", "alone.csv", "--label", "kind"), "beside it, 'alone.nodes.csv' (id,kind,...), or name one with --n"),
+        (("info", "bask"), "format of 'bask' is not known by its name"),
+        (("convert", "baskets.csv", "out.v1"), "Say which with --to"),
+        (("convert", "baskets.csv", "out.pkl"), "Pickles can run code when read, so none is written"),
+        (("convert", "baskets.csv", "out.txt", "--to", "table"), "A table must end in .csv"),
+        (("fetch", "cora", "--data-dir", "notes.txt"), "'notes.txt' must be a folder"),
+        (("fetch", "cora", "--data-dir", "notes.txt/sub"), "'notes.txt/sub' must be a folder"),
+        (("doctor", "baskets.csv", "--picture", "baskets.csv"), "'baskets.csv' is not a PNG, so it is not replaced"),
+        (("doctor", "baskets.csv", "--picture", "notes.txt"), "'notes.txt' is not a PNG, so it is not replaced"),
         (("info", "csbm-1", "--label", "x"), "--label cannot be used"),
         (("info", "digits", "--noise", "2.0"), "features of its own"),
         (("info", "notes.txt"), "format of 'notes.txt' is not known"),
@@ -238,7 +255,17 @@ def test_nothing_is_overwritten_unless_forced(baskets, refuse):
 def test_requests_that_cannot_be_meant_leave_with_2(baskets, refuse, arguments, message):
     (baskets / "notes.txt").write_text("x")
     (baskets / "graph.pickle").write_bytes(b"x")
+    for name in ("alone.csv", "bask"):
+        (baskets / name).write_text("item,basket\nmilk,1\n")
+    before = {path: path.read_bytes() for path in baskets.iterdir()}
     assert message in " ".join(refuse(2, "data", *arguments, folder=baskets).split())
+    assert {path: path.read_bytes() for path in baskets.iterdir()} == before
+
+
+def test_a_picture_that_is_there_is_replaced_by_one(baskets, here):
+    (baskets / "p.png").write_bytes(b"\x89PNG\r\n\x1a\nold")
+    assert here("data", "doctor", "baskets.csv", "--picture", "p.png", folder=baskets)[0] == 0
+    assert (baskets / "p.png").stat().st_size > 1000
 
 
 @pytest.mark.parametrize(

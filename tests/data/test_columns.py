@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from edhnn import DataError, UsageError
-from edhnn.data.columns import LABEL_GUESSES, ColumnRequest, numbers_in, sort_columns
+from edhnn.data.column_values import numbers_in
+from edhnn.data.columns import LABEL_GUESSES, ColumnRequest, sort_columns
 
 NAN = math.nan
 
@@ -76,7 +77,10 @@ def test_without_columns_there_is_nothing():
     [
         (dict(label=("colr",)), UsageError, "--label column must be one of a, color. Got 'colr'.*Did you mean 'color'"),
         (dict(features=("a", "zz")), UsageError, "--features column must be one of a, color. Got 'zz' instead"),
-        (dict(features=("color",)), DataError, "feature column 'color' must hold numbers only"),
+        (dict(features=("color",)), DataError, r"line 2 \(node 0\): .* 'color' must hold numbers only. Got 'red'"),
+        (dict(label=("a",), features=("color", "a")), UsageError, "must be named once.*'a' is named as both"),
+        (dict(features=("a", "a")), UsageError, "'a' is named twice"),
+        (dict(label=("a", "a")), UsageError, "'a' is named twice"),
         (dict(label=("a", "color")), DataError, "each must be a column of numbers. 'color' is not"),
         (dict(label=("color",), task="regression"), DataError, "must be numbers. Got 'red'"),
         (dict(label=("color",), task="multilabel"), DataError, "each must be a column of numbers. 'color' is not"),
@@ -188,3 +192,26 @@ def test_a_column_that_is_empty_throughout_may_be_asked_for_but_is_not_guessed()
         assert repr(sort(columns, label=("a", "b")).labels.y.tolist()) == repr([[NAN, 0.0], [NAN, 1.0]])
         with pytest.raises(DataError, match=r"line 2 \(node 0\): .*Got nothing; 2 such"):
             sort(columns, features=("a",))
+
+
+@pytest.mark.parametrize("of", [dict, lambda **columns: arrow(**{name: map(str, c) for name, c in columns.items()})])
+def test_an_entry_that_keeps_a_column_from_being_a_feature_is_named(of):
+    found = sort(of(price=[1, 2.5, "1.5x"], name=["a", "b", 3], zip=["007", "008", "009"]), count=3)
+    assert found.x is None
+    assert found.notes == ["not taken for a feature, as '1.5x' is not a number: price, line 4 (node 2)"]
+
+
+def test_of_many_such_columns_the_first_are_named_and_the_others_counted():
+    columns = {f"c{number}": [1, 2, "NA"] for number in range(7)}
+    notes = sort(columns, count=3).notes
+    assert len(notes) == 6
+    assert (
+        notes[-1] == "not taken for features, as not all their entries are numbers: c0, c1, c2, c3, c4, ... (7 in all)"
+    )
+
+
+def test_a_feature_that_is_text_throughout_is_named_too():
+    with pytest.raises(DataError, match=r"line 3 \(node 1\): .*Got 'x'"):
+        sort(arrow(price=["1.5", "x"]), features=("price",))
+    with pytest.raises(DataError, match=r"line 3 \(node 1\): .*Got '1.5'"):
+        sort(arrow(price=[None, "1.5"]), features=("price",))

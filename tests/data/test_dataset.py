@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from edhnn import DataError, Hypergraph, Ids, NodeDataset
 from edhnn.data.dataset import features_to_scipy, sparse_features
+from edhnn.data.digests import content_digests
+from edhnn.data.doctor.examine import examine
 
 
 def trios():
@@ -50,6 +52,9 @@ NAN = math.nan
         (dict(y=torch.tensor([0, 2, 0]), task="classification", class_names=("a", "b")), "less than 2.*Got 0..2"),
         (dict(y=torch.tensor([0, 1, 0]), task="regression"), "regression must be floating point"),
         (dict(y=torch.ones(3, 1, 1), task="regression"), "3-d"),
+        (dict(y=torch.ones(3, 2), task="multilabel", class_names=("a",)), "must name 2 label columns. Got 1"),
+        (dict(y=torch.ones(3, 2), task="regression", class_names=("a", "b", "c")), "name 2 label columns. Got 3"),
+        (dict(y=torch.zeros(3).long(), task="classification", class_names=("a", "a")), "must differ. 'a' is the name"),
         (dict(y=torch.ones(3), task="multilabel"), "multilabel must be floating point, a row per node"),
         (dict(y=torch.tensor([[0.0], [0.5], [1.0]]), task="multilabel"), r"0, 1 or NaN"),
     ],
@@ -151,3 +156,14 @@ def test_the_width_of_features():
     assert dataset().num_features == 0
     assert dataset(x=torch.ones(3, 4)).num_features == 4
     assert dataset(x=sparse_features(sp.csr_array((3, 7)))).num_features == 7
+
+
+@pytest.mark.parametrize("kind", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_narrow_features_go_everywhere_wide_ones_go(kind, sparse):
+    wide = torch.tensor([[0.0, 0.5], [1.5, 0.0], [0.0, 0.0]])
+    x = sparse_features(sp.csr_array(wide.numpy()), kind) if sparse else wide.to(kind)
+    np.testing.assert_array_equal(features_to_scipy(x).toarray(), wide.numpy())
+    narrow = dataset(x=x)
+    assert content_digests(narrow) == content_digests(dataset(x=wide))
+    assert {finding.code for finding in examine(narrow).findings} >= {"zero-features"}

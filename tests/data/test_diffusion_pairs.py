@@ -194,6 +194,18 @@ def test_damaged_folders_are_refused(tmp_path):
     (folder / "y.npy").write_bytes(b"")
     with pytest.raises(DataError, match="y.npy: The file must be a whole npy array"):
         read_pairs(folder)
+    np.savez(folder / "y.npz", y=np.zeros((3, 7)))
+    (folder / "y.npz").rename(folder / "y.npy")
+    with pytest.raises(DataError, match="y.npy: The file must be a whole npy array"):
+        read_pairs(folder)
+    (folder / "y.npy").write_bytes(b"PK\x03\x04 and no more")
+    with pytest.raises(DataError, match="y.npy: The file must be a whole npy array"):
+        read_pairs(folder)
+    said = (folder / "about.json").read_bytes()
+    (folder / "about.json").write_bytes(b'{"a": "\xff"}')
+    with pytest.raises(DataError, match="about.json: The file must be a JSON object"):
+        read_pairs(folder)
+    (folder / "about.json").write_bytes(said)
     (folder / "y.npy").unlink()
     with pytest.raises(UsageError, match="There is no file '.*y.npy'"):
         read_pairs(folder)

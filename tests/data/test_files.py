@@ -14,7 +14,7 @@ import pytest
 
 from edhnn import DataError, LimitError, Limits, UsageError
 from edhnn.data.atomic import atomic_file, atomic_folder, compressed_by_name
-from edhnn.data.files import LimitedReader, open_existing, open_limited, size_in_words
+from edhnn.data.files import LimitedReader, need_utf8, open_existing, open_limited, size_in_words
 
 
 def read(path, limits=None):
@@ -285,3 +285,35 @@ def test_the_final_name_says_whether_to_compress(tmp_path):
     with compressed_by_name(tmp_path / "a.part", "a.txt") as stream:
         stream.write(b"plain")
     assert (tmp_path / "a.part").read_bytes() == b"plain"
+
+
+def test_a_folder_behind_a_link_is_replaced_and_the_link_stays(tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "real").mkdir()
+    (tmp_path / "elsewhere" / "real" / "old").write_text("old")
+    (tmp_path / "link").symlink_to(tmp_path / "elsewhere" / "real")
+    with atomic_folder(tmp_path / "link", overwrite=True) as folder:
+        (folder / "new").write_text("new")
+    assert (tmp_path / "link").is_symlink()
+    assert names_in(tmp_path / "elsewhere" / "real") == ["new"]
+    assert names_in(tmp_path / "elsewhere") == ["new", "real"]
+
+
+def test_compression_is_asked_for_in_capitals_too(tmp_path):
+    with compressed_by_name(tmp_path / "a.part", "A.TXT.GZ") as stream:
+        stream.write(b"packed")
+    assert gzip.decompress((tmp_path / "a.part").read_bytes()) == b"packed"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("stück".encode("latin1"), "x.txt, line 1: Names must be UTF-8 text. Got the byte 0xfc. .*latin1"),
+        (b"a\nb\xff", "line 2: .*0xff"),
+        ("ab".encode("utf-16"), "line 1: .*Got UTF-16.*iconv -f utf-16"),
+        ("a\nb".encode("utf-16-be"), "line 1: .*Got UTF-16"),
+    ],
+)
+def test_text_that_is_not_utf_8_is_refused(content, message):
+    with pytest.raises(DataError, match=message):
+        need_utf8(content, "Names", Path("x.txt"))

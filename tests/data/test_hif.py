@@ -149,9 +149,48 @@ def test_a_mark_cannot_claim_more_than_the_limits(tmp_path):
     ):
         with pytest.raises(LimitError, match="x.hif.json, .*at most 100000000 .*Got 1000000000000"):
             read_marked(record=record, **mark)
-    with pytest.raises(LimitError, match="labels must take at most 1.0 KiB. Got 1000 columns for 1 nodes, 7.8 KiB"):
+    with pytest.raises(LimitError, match="labels must take at most 1.0 KiB. Got 1000 columns for 1 nodes, 11.7 KiB"):
         read_marked(Limits(max_bytes=1024), task="regression", label_width=1000)
     assert read_marked(task="regression", label_width=3).y.shape == (1, 3)
+    for width in ({"num_features": -1}, {"task": "regression", "label_width": -1}):
+        with pytest.raises(DataError, match=r"x.hif.json: .*'edhnn'.*>= 0.*Remove the attribute"):
+            read_marked(**width)
+
+
+@pytest.mark.parametrize("label", [[1.0], [1.0, 2.0, 3.0], "12", 5])
+def test_marked_labels_have_the_width_of_the_mark(tmp_path, label):
+    mark = {"name": "a", "task": "regression", "label_width": 2}
+    document = {"metadata": {"edhnn": mark}, "incidences": []}
+    document["nodes"] = [{"node": 1, "attrs": {"label": [0.5, None]}}, {"node": 2}, {"node": 3, "attrs": {}}]
+    path = write_text(tmp_path, json.dumps(document))
+    assert read_dataset(path).y.isnan().tolist() == [[False, True], [True, True], [True, True]]
+    document["nodes"][2]["attrs"]["label"] = label
+    with pytest.raises(DataError, match="'label' must be 2 numbers at every node"):
+        read_dataset(write_text(tmp_path, json.dumps(document)))
+
+
+@pytest.mark.parametrize(("section", "key"), [("nodes", "node"), ("edges", "edge")])
+def test_attributes_cannot_take_more_than_the_limits(tmp_path, section, key):
+    records = [{key: number, "attrs": {f"k{number}": "x"}} for number in range(100)]
+    path = write_text(tmp_path, json.dumps({"incidences": [], section: records}))
+    with pytest.raises(LimitError, match=f"{section}: The attributes of '{section}' must take .*Got 100 keys for 100"):
+        read_dataset(path, limits=Limits(max_bytes=79_999))
+    assert read_dataset(path, limits=Limits(max_bytes=80_000)).hypergraph.num_edges == (100 if key == "edge" else 0)
+    claim = {f"{key}_attributes": [f"k{number}" for number in range(100)]}
+    document = {
+        "metadata": {"edhnn": {"name": "a", **claim}},
+        "incidences": [],
+        section: [{key: n} for n in range(100)],
+    }
+    with pytest.raises(LimitError, match="Got 100 keys for 100"):
+        read_dataset(write_text(tmp_path, json.dumps(document)), limits=Limits(max_bytes=79_999))
+
+
+def test_a_mark_whose_class_names_do_not_fit_names_the_file(tmp_path):
+    mark = {"name": "a", "task": "multilabel", "label_width": 2, "class_names": ["a"]}
+    document = {"metadata": {"edhnn": mark}, "incidences": [], "nodes": [{"node": 1}]}
+    with pytest.raises(DataError, match="x.hif.json: 'class_names' must name 2 label columns. Got 1"):
+        read_dataset(write_text(tmp_path, json.dumps(document)))
 
 
 def test_metadata_that_is_no_json_is_refused(tmp_path):

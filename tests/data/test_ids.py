@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from edhnn import Ids
+from edhnn import DataError, Ids
 from edhnn.data.encode import encode_ids
 from edhnn.data.ids import IdColumn
 from edhnn.data.plain_integers import integers_if_all_canonical
@@ -194,3 +194,33 @@ def test_an_id_that_occurs_twice_is_found(mixed, integers):
         assert twice is None or names.count(twice) > 1
         assert ids.repeated() == twice
     assert Ids(range(10**12)).repeated() is None
+
+
+@pytest.mark.parametrize(
+    ("values", "wrong"),
+    [
+        (np.array([1.5, 1.7]), r"1\.5 at place 0"),
+        ([1, 1.5], r"1\.5 at place 1"),
+        (["a", True], "True at place 1"),
+        (np.array([True]), "True at place 0"),
+        (["a", None], "None at place 1"),
+        (["a", b"b"], "b'b' at place 1"),
+    ],
+)
+@pytest.mark.usefixtures("without_shape_checks")
+def test_ids_are_strings_and_integers(values, wrong):
+    with pytest.raises(DataError, match=f"Every id must be a string or an integer. Got {wrong}"):
+        Ids(values)
+
+
+@pytest.mark.usefixtures("without_shape_checks")
+def test_ids_are_kept_as_what_they_are():
+    assert Ids(np.array(["1", "2"])).to_list() == ["1", "2"]
+    assert Ids([np.int64(1), np.str_("b")]).to_list() == [1, "b"]
+    assert {type(name) for name in Ids([np.int64(1), np.str_("b")]).values} == {int, str}
+    assert Ids(np.array([2**64 - 1], dtype=np.uint64)).to_list() == [2**64 - 1]
+    assert Ids(("a", "a", "b")).repeated() == "a"
+    numbers = np.arange(3, dtype=np.int32)
+    assert Ids(numbers).values is numbers
+    with pytest.raises(DataError, match=r"Ids must be a vector. Got an array of shape \[1, 2\]"):
+        Ids(np.array([[1, 2]]))

@@ -107,6 +107,12 @@ def test_features_are_at_least_as_wide_as_there_are_classes():
     assert label_features(torch.zeros(0, dtype=torch.int64)).shape == (0, 100)
 
 
+@pytest.mark.parametrize("seed", [-1, 2**32])
+def test_seeds_that_numpy_does_not_take_are_refused(seed):
+    with pytest.raises(UsageError, match=f"seed of features must lie in 0..4294967295. Got {seed}"):
+        label_features(torch.tensor([0, 1]), seed=seed)
+
+
 def test_unlabelled_nodes_have_no_label_to_draw_from():
     with pytest.raises(UsageError, match="only where every node has one"):
         label_features(torch.tensor([0, -1]))

@@ -22,6 +22,7 @@ from edhnn.data.doctor.forecast import forecast
 from edhnn.data.doctor.training_cost import ModelSize
 from edhnn.data.download.fetch import fetch
 from edhnn.data.download.sources import published_dataset, published_datasets
+from edhnn.data.files import open_existing
 from edhnn.data.readers import Format, format_by_name
 from edhnn.data.readers.hif import read_hif
 from edhnn.data.readers.legacy_pickle import read_legacy_pickle
@@ -30,6 +31,7 @@ from edhnn.data.writers.hif import write_hif
 from edhnn.errors import UsageError
 
 app = typer.Typer(help="Look at hypergraphs, mend and convert them.", no_args_is_help=True)
+_PNG = b"\x89PNG\r\n\x1a\n"
 
 
 @app.command("list")
@@ -102,6 +104,8 @@ def doctor(
     options: ReadOptions,
 ) -> None:
     """Say what is in a dataset, what is wrong with it, and what training on it will cost."""
+    if picture is not None:
+        _need_picture(picture)
     dataset = options.read(source, keep_missing=True)
     diagnosis = examine(dataset)
     size = replace(ModelSize(), hidden=hidden, num_iterations=iterations, epochs=epochs, splits=splits)
@@ -119,6 +123,14 @@ def doctor(
             say(f"picture: {picture}")
     if strict and diagnosis.count("error"):
         raise typer.Exit(1)
+
+
+def _need_picture(target: Path) -> None:
+    """A usage error if the picture would replace something that is no picture."""
+    if target.is_file():
+        with open_existing(target) as stream:
+            if stream.read(len(_PNG)) != _PNG:
+                raise UsageError(f"'{target}' is not a PNG, so it is not replaced by one. Choose another name.")
 
 
 @app.command("convert")
@@ -144,7 +156,7 @@ def convert_dataset(
     if legacy_pickle:
         _refuse_all_but_limits(options, "--legacy-pickle")
         dataset = read_legacy_pickle(Path(source), options.limits)
-    elif options.is_plain_hif(source) and (to or format_by_name(target)) == "hif":
+    elif options.is_plain_hif(source) and (to or format_by_name(target, writing=True)) == "hif":
         _refuse_all_but_limits(replace(options, format=None), f"the HIF file '{source}', which is copied as it is")
         refuse_existing([target], overwrite=force)
         write_hif(read_hif(Path(source), options.limits), target)
@@ -190,7 +202,10 @@ def fetch_datasets(
     wanted = list(published_datasets()) if names == ["all"] else names
     specifications = [published_dataset(name) for name in wanted]
     folder = data_dir or cache_folder()
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        raise UsageError(f"'{folder}' must be a folder, or not exist yet. It is a file, or lies in one.") from error
     rows = []
     for specification in specifications:
         fetch(specification, folder / specification.name, force=force)

@@ -16,6 +16,7 @@ from edhnn.data.dataset import NodeDataset, Task
 from edhnn.data.files import Limits
 from edhnn.data.readers import Format, detect_format, read_dataset
 from edhnn.data.readers.tables import TableRequest
+from edhnn.data.synthetic import MAX_SEED
 from edhnn.errors import UsageError, unknown_name
 
 _TABLES, _COLUMNS, _CATALOGUE, _LIMITS = "Incidence tables", "Labels and features", "Catalogue", "Limits"
@@ -65,7 +66,7 @@ Noise = Annotated[
 ]
 FeatureSeed = Annotated[
     int | None,
-    typer.Option("--feature-seed", min=0, help="Seed of that draw [0].", rich_help_panel=_CATALOGUE),
+    typer.Option("--feature-seed", min=0, max=MAX_SEED, help="Seed of that draw [0].", rich_help_panel=_CATALOGUE),
 ]
 MaxBytes = Annotated[
     int, typer.Option("--max-bytes", min=1, help="Largest input, decompressed.", rich_help_panel=_LIMITS)
@@ -189,6 +190,6 @@ def kind_of(source: str) -> Kind:
 
 
 def _refuse(options: Mapping[str, object], where: str) -> None:
-    given = [name for name, value in options.items() if value]
+    given = [name for name, value in options.items() if value is not None and value != []]
     if given:
         raise UsageError(f"{', '.join(given)} cannot be used with {where}.")

@@ -52,6 +52,7 @@ def atomic_folder(target: Path, *, overwrite: bool = False) -> Iterator[Path]:
         raise UsageError(f"'{target}' must be a folder. It is a file.")
     if target.exists() and any(target.iterdir()) and not overwrite:
         raise UsageError(f"'{target}' exists already. Choose another name, or replace it with --force.")
+    target = target.resolve()  # a link stays one: the folder it leads to is replaced
     with _writing(target):
         temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
     try:
@@ -82,7 +83,7 @@ def refuse_foreign(target: Path, sign: str, kind: str) -> None:
 def compressed_by_name(path: Path, name: str) -> Iterator[ByteWriter]:
     """Open ``path`` for writing, gzip-compressed if the final ``name`` ends in ``.gz``; same bytes every time."""
     with path.open("wb") as raw:
-        if name.endswith(".gz"):
+        if name.lower().endswith(".gz"):
             with gzip.GzipFile(filename="", fileobj=raw, mode="wb", compresslevel=6, mtime=0) as stream:
                 yield stream
         else:

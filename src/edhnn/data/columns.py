@@ -6,25 +6,32 @@ feature stays an attribute.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias, final
+from typing import Any, final
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 import torch
 from torch import Tensor
 
+from edhnn.data.column_values import (
+    Column,
+    as_list,
+    first_other,
+    is_rounded,
+    mostly_numbers,
+    numbers_in,
+    numbers_or_nothing,
+)
 from edhnn.data.dataset import Task
 from edhnn.data.labels import Labels, labels_from_columns, labels_from_values
 from edhnn.errors import DataError, UsageError, unknown_name
-from edhnn.typing import FloatArray, JsonObject
+from edhnn.typing import JsonObject
 
 LABEL_GUESSES = ("label", "labels", "class", "category", "kind", "target", "y")
-
-Column: TypeAlias = "Sequence[Any] | pa.ChunkedArray"
+_SHOWN = 5
 
 
 @final
@@ -37,12 +44,25 @@ class ColumnRequest:
         features: The feature columns; ``None`` to take every other column of numbers.
         task: What the labels are; ``None`` to infer it from them.
         keep_missing: Keep missing feature values as NaN instead of refusing them.
+
+    Raises:
+        UsageError: if a column is named twice.
     """
 
     label: tuple[str, ...] | None = None
     features: tuple[str, ...] | None = None
     task: Task | None = None
     keep_missing: bool = False
+
+    def __post_init__(self) -> None:
+        label, features = self.label or (), self.features or ()
+        for name, times in Counter((*label, *features)).items():
+            if times > 1:
+                both = name in label and name in features
+                raise UsageError(
+                    f"A column must be named once, as label or as feature. '{name}' is named "
+                    f"{'as both' if both else 'twice'}."
+                )
 
 
 @final
@@ -81,7 +101,7 @@ def sort_columns(
     label_names = _label_names(columns, request, result.notes)
     if label_names:
         result.labels, result.label_columns = _labels(columns, label_names, request), label_names
-    feature_names = _feature_names(columns, request, label_names, result.notes)
+    feature_names = _feature_names(columns, request, label_names, place, result.notes)
     if feature_names:
         matrix = np.empty((count, len(feature_names)), dtype=np.float32)
         for number, name in enumerate(feature_names):
@@ -90,35 +110,6 @@ def sort_columns(
     used = {*label_names, *feature_names}
     result.attributes = {name: as_list(column) for name, column in columns.items() if name not in used}
     return result
-
-
-def numbers_in(column: Column) -> FloatArray | None:
-    """A column as floats, NaN where empty; ``None`` if it holds anything but numbers, or nothing."""
-    if isinstance(column, pa.ChunkedArray):
-        if not (
-            pa.types.is_integer(column.type) or pa.types.is_floating(column.type) or pa.types.is_boolean(column.type)
-        ):
-            return None
-        return np.asarray(column.cast(pa.float64(), safe=False).to_numpy(), dtype=np.float64)
-    if any(value is not None for value in column) and all(
-        value is None or (isinstance(value, int | float) and not isinstance(value, bool)) for value in column
-    ):
-        with suppress(OverflowError):  # an integer beyond all floats stays an attribute
-            return np.array([np.nan if value is None else value for value in column], dtype=np.float64)
-    return None
-
-
-def _numbers_or_nothing(column: Column) -> FloatArray | None:
-    """A column that was asked for by name: where it is empty throughout, numbers may be meant."""
-    numbers = numbers_in(column)
-    if numbers is None and all(value is None for value in as_list(column)):
-        return np.full(len(column), np.nan)
-    return numbers
-
-
-def as_list(column: Column) -> list[Any]:
-    """A column as a plain list."""
-    return list(column.to_pylist() if isinstance(column, pa.ChunkedArray) else column)
 
 
 def label_columns(names: Iterable[str], request: ColumnRequest) -> tuple[str, ...]:
@@ -136,40 +127,6 @@ def told_numbers(labels: tuple[str, ...], request: ColumnRequest) -> tuple[str, 
     return (*(request.features or ()), *(labels if real else ()))
 
 
-def is_rounded(column: Column, numbers: FloatArray) -> bool:
-    """Whether a column holds whole numbers, and 32 bits are not enough for one of them.
-
-    Args:
-        column: The column.
-        numbers: What `numbers_in` says of it.
-
-    Returns:
-        Whether features made of it would be other numbers: 5551234567 becomes 5551234560.
-    """
-    known = ~np.isnan(numbers)
-    if not (numbers[known] == np.trunc(numbers[known])).all():
-        return False
-    with np.errstate(over="ignore"):
-        if (numbers.astype(np.float32)[known] != numbers[known]).any():
-            return True
-    beyond = np.flatnonzero(np.abs(numbers) >= 2**53)  # where 64 bits may have rounded already
-    values = column.take(pa.array(beyond)) if isinstance(column, pa.ChunkedArray) else [column[int(i)] for i in beyond]
-    return any(value != number for value, number in zip(as_list(values), numbers[beyond].tolist(), strict=True))
-
-
-def exact_array(values: Iterable[Any]) -> pa.Array:
-    """Values as an Arrow array, arrays as lists.
-
-    Raises:
-        pa.ArrowInvalid: if they are of several kinds, or lists and dictionaries would not stay what they are.
-    """
-    plain = [value.tolist() if isinstance(value, np.ndarray | np.generic | Tensor) else value for value in values]
-    array = pa.array(plain)
-    if pa.types.is_nested(array.type) and repr(array.to_pylist()) != repr(plain):
-        raise pa.ArrowInvalid("its lists or dictionaries differ in the kinds or names of what is in them")
-    return array
-
-
 def _label_names(columns: Mapping[str, Column], request: ColumnRequest, notes: list[str]) -> tuple[str, ...]:
     found = label_columns(columns, request)
     _need(columns, found, "label")
@@ -185,7 +142,7 @@ def _labels(columns: Mapping[str, Column], names: tuple[str, ...], request: Colu
         raise DataError(f"The label '{names[0]}' must hold one text or number per node.")
     numbers = []
     for name in names:
-        column = _numbers_or_nothing(columns[name])
+        column = numbers_or_nothing(columns[name])
         if column is None:
             raise DataError(f"Of several labels each must be a column of numbers. '{name}' is not.")
         numbers.append(column.tolist())
@@ -193,7 +150,11 @@ def _labels(columns: Mapping[str, Column], names: tuple[str, ...], request: Colu
 
 
 def _feature_names(
-    columns: Mapping[str, Column], request: ColumnRequest, labels: Iterable[str], notes: list[str]
+    columns: Mapping[str, Column],
+    request: ColumnRequest,
+    labels: Iterable[str],
+    place: Callable[[int], str],
+    notes: list[str],
 ) -> tuple[str, ...]:
     if request.features is not None:
         _need(columns, request.features, "features")
@@ -201,27 +162,40 @@ def _feature_names(
     taken = set(labels)
     guess: list[str] = []
     rounded: list[str] = []
+    broken: list[str] = []
     for name, column in columns.items():
         numbers = None if name in taken else numbers_in(column)
         if numbers is not None:
             (rounded if is_rounded(column, numbers) else guess).append(name)
+        elif name not in taken and mostly_numbers(column):
+            broken.append(name)
     if guess:
         notes.append(f"feature columns guessed (all other columns of numbers): {_shown(guess)}")
     if rounded:
         notes.append(f"not taken for features, as 32 bits would round their whole numbers: {_shown(rounded)}")
+    for name in broken[:_SHOWN]:
+        row, value = first_other(columns[name])
+        notes.append(f"not taken for a feature, as {value!r} is not a number: {name}, {place(row)}")
+    if len(broken) > _SHOWN:
+        notes.append(f"not taken for features, as not all their entries are numbers: {_shown(broken)}")
     return tuple(guess)
 
 
 def _shown(names: Sequence[str]) -> str:
-    return ", ".join(names[:5]) + (f", ... ({len(names)} in all)" if len(names) > 5 else "")
+    return ", ".join(names[:_SHOWN]) + (f", ... ({len(names)} in all)" if len(names) > _SHOWN else "")
 
 
 def _feature(
     name: str, column: Column, request: ColumnRequest, place: Callable[[int], str], notes: list[str]
 ) -> npt.NDArray[np.float32]:
-    numbers = _numbers_or_nothing(column)
+    numbers = numbers_or_nothing(column)
     if numbers is None:
-        raise DataError(f"The feature column '{name}' must hold numbers only.")
+        row, value = first_other(column)
+        raise DataError(
+            f"The feature column '{name}' must hold numbers only. Got {value!r}.",
+            where=place(row),
+            remedy="Mend it or leave the column out with --features.",
+        )
     with np.errstate(over="ignore"):  # beyond 32 bits: infinite, and refused below
         narrow = numbers.astype(np.float32)
     wrong = np.flatnonzero(np.isinf(narrow) if request.keep_missing else ~np.isfinite(narrow))

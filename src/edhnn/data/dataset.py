@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, final
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 import torch
 from torch import Tensor
@@ -172,12 +174,18 @@ def sparse_features(matrix: sp.sparray | sp.spmatrix, dtype: torch.dtype = torch
         )
 
 
+def as_numpy(tensor: Tensor) -> npt.NDArray[np.floating[Any]]:
+    """Dense floating-point numbers in 32 or 64 bits: numpy lacks bfloat16, and scipy and polars lack float16."""
+    array: npt.NDArray[np.floating[Any]] = (tensor if tensor.dtype == torch.float64 else tensor.float()).cpu().numpy()
+    return array
+
+
 def features_to_scipy(x: Tensor) -> sp.csr_array:
     """A scipy CSR array from dense or sparse CSR features."""
     if x.layout == torch.sparse_csr:
-        parts = (x.values(), x.col_indices(), x.crow_indices())
-        return sp.csr_array(tuple(part.cpu().numpy() for part in parts), shape=tuple(x.shape))
-    return sp.csr_array(x.cpu().numpy())
+        indices, bounds = x.col_indices().cpu().numpy(), x.crow_indices().cpu().numpy()
+        return sp.csr_array((as_numpy(x.values()), indices, bounds), shape=tuple(x.shape))
+    return sp.csr_array(as_numpy(x))
 
 
 def _check_features(x: Tensor | None, nodes: int, names: tuple[str, ...] | None) -> None:
@@ -203,6 +211,11 @@ def _check_labels(
         return
     if y.shape[:1] != (nodes,):
         raise DataError(f"There must be one label per node, {nodes}. Got {list(y.shape)[:1]}.")
+    if class_names is not None and len(set(class_names)) < len(class_names):
+        twice = Counter(class_names).most_common(1)[0][0]
+        raise DataError(f"Class names must differ. {twice!r} is the name of two.", remedy="Rename one.")
+    if class_names is not None and y.dim() == 2 and len(class_names) != y.shape[1]:
+        raise DataError(f"'class_names' must name {y.shape[1]} label columns. Got {len(class_names)} names.")
     if task == "classification":
         if y.dtype != torch.int64 or y.dim() != 1:
             raise DataError(f"Class labels must be an int64 vector. Got {y.dtype} with {y.dim()} dimensions.")

@@ -172,7 +172,7 @@ def read_pairs(folder: Path) -> tuple[Pairs, Pairs, JsonObject]:
     with open_existing(folder / _ABOUT) as stream:
         try:
             about = msgspec.json.decode(stream.read(), type=JsonObject)
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise DataError(f"The file must be a JSON object. {error}.", path=folder / _ABOUT) from error
     x, y = (_mapped(folder / name, (about.get("count"), about.get("num_nodes"))) for name in (_X, _Y))
     return x, y, about
@@ -181,8 +181,8 @@ def read_pairs(folder: Path) -> tuple[Pairs, Pairs, JsonObject]:
 def _mapped(path: Path, shape: tuple[object, object]) -> Pairs:
     open_existing(path).close()
     try:
-        found = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, EOFError) as error:
+        found = np.lib.format.open_memmap(path, mode="r")
+    except (ValueError, EOFError, OverflowError) as error:
         raise DataError(f"The file must be a whole npy array. Numpy said: {error}.", path=path) from error
     if found.shape != shape or found.dtype != np.float32:
         raise DataError(
@@ -190,7 +190,7 @@ def _mapped(path: Path, shape: tuple[object, object]) -> Pairs:
             f"Got {found.dtype} of shape {list(found.shape)}.",
             path=path,
         )
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def _potential(name: str, clique: Clique) -> HyperedgePotential:

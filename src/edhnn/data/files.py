@@ -66,6 +66,27 @@ def size_in_words(count: int | float) -> str:
     return f"{count:.1f} TiB"
 
 
+def need_utf8(content: bytes, what: str, path: Path) -> str:
+    """The text of a file, or of its beginning; a data error that names the line if it is not UTF-8."""
+    if content.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in content:
+        raise DataError(
+            f"{what} must be UTF-8 text. Got UTF-16, or zero bytes.",
+            path=path,
+            where=f"line {content.count(10, 0, max(content.find(0), 0)) + 1}",
+            remedy="Convert the file, for example with iconv -f utf-16 -t utf-8.",
+        )
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise DataError(
+            f"{what} must be UTF-8 text. Got the byte 0x{content[error.start]:02x}.",
+            path=path,
+            where=f"line {line}",
+            remedy="Convert the file, for example with iconv -f latin1 -t utf-8.",
+        ) from error
+
+
 class LimitedReader(io.RawIOBase):
     """Bytes of a file, decompressed, counted against the limits and shown on a progress bar."""
 

@@ -2,24 +2,29 @@
 
 HIF is the community's JSON format for hypergraphs. A `Hypergraph` cannot hold all of it: directions, attributes,
 metadata and repeated records stay here and are written back. Records keep their order; ids are numbered
-jointly over the document, those of the `nodes` (`edges`) section first, then the rest (see `encode_ids`).
+jointly over the document, those of the `nodes` (`edges`) section first, then the rest (see `edhnn.data.encode`).
 
 The rules, written from the standard: `incidences` is required; ids are strings or integers (``1`` and ``"1"`` differ);
 weights are numbers; `direction` is `head` or `tail`; `attrs` and `metadata` are free objects; no other key is allowed.
+
+A key that stands twice at the top of a document is refused. Within a record, `attrs` or `metadata` JSON leaves open
+what a repeated key means, and here, as in most readers, the last one counts: ``{"edge": 1, "node": 1, "node": 2}`` is
+one record, of node 2. Finding them would take a second, slower decoder.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, final
+from typing import Any, Literal, final
 
 import numpy as np
 import torch
 
+from edhnn.data.files import Limits, size_in_words
 from edhnn.data.ids import Ids
-from edhnn.errors import DataError
+from edhnn.errors import DataError, LimitError
 from edhnn.hypergraph import Hypergraph
 from edhnn.typing import FloatArray, IndexArray, JsonObject
 
@@ -162,25 +167,39 @@ class HifDocument:
         return self.incidences.direction is not None
 
 
-def merged_attrs(records: Records | None, count: int) -> Iterator[tuple[int, JsonObject]]:
-    """The attributes of each node or hyperedge that has some; of repeated records the later win, key by key."""
-    index = None if records is None else (records.node if records.node is not None else records.edge)
-    if records is None or index is None:
-        return iter(())
-    merged: dict[int, JsonObject] = {}
-    for place, attrs in sorted(records.attrs.items()):
-        merged.setdefault(int(index[place]), {}).update(attrs)
-    assert all(0 <= number < count for number in merged)
-    return iter(merged.items())
+def attribute_columns(
+    section: str, records: Records | None, count: int, claimed: Iterable[str], limits: Limits
+) -> dict[str, Sequence[Any]]:
+    """The attributes of nodes or hyperedges as columns, ``None`` where one lacks the key.
 
+    Args:
+        section: `nodes` or `edges`, for the error.
+        records: That section of the document.
+        count: Number of nodes or hyperedges.
+        claimed: Keys that come first, and even if nobody has them.
+        limits: Size limits: a short document can have a key of its own for every node.
 
-def attribute_columns(items: Iterable[tuple[int, JsonObject]], count: int) -> dict[str, list[object]]:
-    """Columns from per-element objects, ``None`` where an element lacks the key."""
-    columns: dict[str, list[object]] = {}
-    for number, attrs in items:
-        for key, value in attrs.items():
-            columns.setdefault(key, [None] * count)[number] = value
-    return columns
+    Returns:
+        The columns; of repeated records the later win, key by key.
+    """
+    keys = dict.fromkeys(
+        [*claimed, *(key for attrs in records.attrs.values() for key in attrs)] if records else claimed
+    )
+    size = len(keys) * count * 8
+    if size > limits.max_bytes:
+        raise LimitError(
+            f"The attributes of '{section}' must take at most {size_in_words(limits.max_bytes)} as columns. "
+            f"Got {len(keys)} keys for {count} {section}, {size_in_words(size)}.",
+            where=section,
+            remedy="If you trust the file, raise the limit with --max-bytes.",
+        )
+    columns: dict[str, list[Any]] = {key: [None] * count for key in keys}
+    index = None if records is None else records.node if records.node is not None else records.edge
+    if records is not None and index is not None:
+        for place, attrs in sorted(records.attrs.items()):
+            for key, value in attrs.items():
+                columns[key][index[place]] = value
+    return {**columns}
 
 
 def _checked(section: str, weight: WeightColumn | None) -> FloatArray | None:

@@ -18,7 +18,7 @@ from torch import Tensor
 from edhnn.data.columns import ColumnRequest, sort_columns
 from edhnn.data.dataset import NodeDataset, Provenance
 from edhnn.data.files import Limits
-from edhnn.data.hif import HifDocument, Records, WeightColumn, attribute_columns, merged_attrs
+from edhnn.data.hif import HifDocument, Records, WeightColumn, attribute_columns
 from edhnn.data.json_values import need_finite_attributes, what_json_holds
 from edhnn.data.marked import as_marked
 from edhnn.data.records import MARK, WEIGHT, attribute_records, mark_of, node_records, read_mark
@@ -46,43 +46,43 @@ def dataset_from_document(
     Returns:
         The dataset.
     """
-    request = request or ColumnRequest()
+    request, limits = request or ColumnRequest(), limits or Limits()
     nodes, edges = len(document.node_ids), len(document.edge_ids)
-    columns: dict[str, Sequence[Any]] = {**attribute_columns(merged_attrs(document.nodes, nodes), nodes)}
-    edge_columns = attribute_columns(merged_attrs(document.edges, edges), edges)
     try:
         mark = read_mark((document.metadata or {}).get(MARK), "HIF")
-        if mark is not None:
-            columns = {**{key: [None] * nodes for key in mark.node_attributes if key != WEIGHT}, **columns}
-            edge_columns = {**{key: [None] * edges for key in mark.edge_attributes}, **edge_columns}
+        claimed = () if mark is None else [key for key in mark.node_attributes if key != WEIGHT]
+        columns = attribute_columns("nodes", document.nodes, nodes, claimed, limits)
+        edge_columns = attribute_columns(
+            "edges", document.edges, edges, () if mark is None else mark.edge_attributes, limits
+        )
         if mark is not None and request == ColumnRequest(keep_missing=request.keep_missing):
             found = as_marked(columns, mark, document.node_ids, limits)
         else:
             found = sort_columns(columns, request, nodes, lambda place: f"node {document.node_ids[place]!r}")
         hypergraph = document.hypergraph()
+        left_behind = _left_behind(document, hypergraph.merged_memberships)
+        details: JsonObject = {"left_behind": left_behind} if left_behind else {}
+        return NodeDataset(
+            name=mark.name if mark else name,
+            hypergraph=hypergraph,
+            x=found.x,
+            y=None if found.labels is None else found.labels.y,
+            task=None if found.labels is None else found.labels.task,
+            class_names=None if found.labels is None else found.labels.class_names,
+            feature_names=found.feature_names,
+            node_ids=document.node_ids,
+            edge_ids=document.edge_ids,
+            node_attributes=_with_weights(found.attributes, document),
+            edge_attributes=edge_columns,
+            provenance=Provenance(
+                source,
+                "hif",
+                (*found.notes, *(f"only in the document, not in the dataset: {part}" for part in left_behind)),
+                {**details, **found.details, **({"origin": mark.provenance} if mark else {})},
+            ),
+        )
     except DataError as error:
         raise type(error)(error.problem, path=source, where=error.where, remedy=error.remedy) from error
-    left_behind = _left_behind(document, hypergraph.merged_memberships)
-    details: JsonObject = {"left_behind": left_behind} if left_behind else {}
-    return NodeDataset(
-        name=mark.name if mark else name,
-        hypergraph=hypergraph,
-        x=found.x,
-        y=None if found.labels is None else found.labels.y,
-        task=None if found.labels is None else found.labels.task,
-        class_names=None if found.labels is None else found.labels.class_names,
-        feature_names=found.feature_names,
-        node_ids=document.node_ids,
-        edge_ids=document.edge_ids,
-        node_attributes=_with_weights(found.attributes, document),
-        edge_attributes=edge_columns,
-        provenance=Provenance(
-            source,
-            "hif",
-            (*found.notes, *(f"only in the document, not in the dataset: {part}" for part in left_behind)),
-            {**details, **found.details, **({"origin": mark.provenance} if mark else {})},
-        ),
-    )
 
 
 def document_from_dataset(dataset: NodeDataset) -> HifDocument:
@@ -112,8 +112,8 @@ def document_from_dataset(dataset: NodeDataset) -> HifDocument:
     )
 
 
-def left_behind_by_hif(dataset: NodeDataset) -> list[str]:
-    """What a HIF document cannot hold of this dataset, in words: details of where it came from that are not JSON."""
+def details_left_behind(dataset: NodeDataset) -> list[str]:
+    """What HIF and a folder cannot hold of a dataset, in words: details of where it came from that are not JSON."""
     return [f"the detail '{name}' of its provenance" for name in what_json_holds(dataset.provenance.details)[1]]
 
 

@@ -17,6 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from edhnn.errors import DataError
 from edhnn.typing import IndexArray, IntArray, NodeOrEdgeId
 
 
@@ -24,13 +25,16 @@ class Ids(Sequence[NodeOrEdgeId]):
     """The distinct ids of nodes or hyperedges, in the order of their numbers.
 
     Args:
-        values: ``range(n)`` when the ids are the numbers themselves, an integer array, or a list.
+        values: ``range(n)`` when the ids are the numbers themselves, an integer array, or strings and integers.
+
+    Raises:
+        DataError: if an id is neither a string nor an integer.
     """
 
     __slots__ = ("_distinct", "_positions", "values")
 
-    def __init__(self, values: range | IntArray | list[NodeOrEdgeId] | list[str] | list[int]) -> None:
-        self.values = values
+    def __init__(self, values: range | IntArray | Sequence[NodeOrEdgeId]) -> None:
+        self.values = values if isinstance(values, range) else _plain_ids(values)
         self._positions: dict[NodeOrEdgeId, int] | None = None
         self._distinct = isinstance(values, range)  # or not known yet
 
@@ -96,6 +100,25 @@ class Ids(Sequence[NodeOrEdgeId]):
         if isinstance(self.values, np.ndarray):
             return list(self.values[positions].tolist())
         return [self.values[place] for place in positions.tolist()]
+
+
+def _plain_ids(values: IntArray | Sequence[NodeOrEdgeId]) -> IntArray | list[NodeOrEdgeId]:
+    """Integer arrays as they are, everything else as a list of strings and integers."""
+    if isinstance(values, np.ndarray):
+        if values.ndim != 1:
+            raise DataError(f"Ids must be a vector. Got an array of shape {list(values.shape)}.")
+        if values.dtype.kind in "iu" and np.can_cast(values.dtype, np.int64):
+            return values
+    names: list[Any] = values if isinstance(values, list) else [*values]
+    if not set(map(type, names)) <= {int, str}:
+        names = [name.item() if isinstance(name, np.generic) else name for name in names]
+        for place, name in enumerate(names):
+            if not isinstance(name, int | str) or isinstance(name, bool):
+                raise DataError(
+                    f"Every id must be a string or an integer. Got {name!r} at place {place}.",
+                    remedy="Convert the ids, for example with str().",
+                )
+    return names
 
 
 class IdColumn:

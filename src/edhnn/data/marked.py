@@ -18,6 +18,7 @@ from edhnn.data.ids import Ids
 from edhnn.data.labels import Labels
 from edhnn.data.records import FEATURES, LABEL, MARK, Mark
 from edhnn.errors import DataError, LimitError
+from edhnn.typing import FloatArray
 
 _UNMARK = "Correct it, or remove the attribute 'edhnn' and ask for labels and features by name."
 
@@ -61,7 +62,8 @@ def _features(rows: Sequence[Any], mark: Mark, width: int, ids: Ids) -> Tensor:
             raise DataError(f"'{FEATURES}' must be {shape}. Got {row!r} at node {name!r}.", remedy=_UNMARK)
     try:
         if not mark.sparse:
-            return _tensor([value for row in rows for value in row], mark.features_type).reshape(len(ids), width)
+            numbers = _floats([value for row in rows for value in row])
+            return _tensor(numbers, mark.features_type).reshape(len(ids), width)
         keys = np.array([int(key) for row in rows for key in row], dtype=np.int64)
         values = np.array([value for row in rows for value in row.values()], dtype=np.float64)
         bounds = np.cumsum([0, *(len(row) for row in rows)])
@@ -89,7 +91,7 @@ def _classes(values: Sequence[Any], mark: Mark, ids: Ids) -> Tensor:
 
 def _numbers(values: Sequence[Any], mark: Mark, ids: Ids, limits: Limits) -> Tensor:
     width = mark.label_width
-    size = len(ids) * (width or 1) * 8
+    size = len(ids) * (1 if width is None else width) * (8 + torch.finfo(getattr(torch, mark.label_type)).bits // 8)
     if size > limits.max_bytes:
         raise LimitError(
             f"The labels must take at most {size_in_words(limits.max_bytes)}. "
@@ -99,16 +101,24 @@ def _numbers(values: Sequence[Any], mark: Mark, ids: Ids, limits: Limits) -> Ten
         )
     try:
         if width is None:
-            return _tensor(values, mark.label_type)
-        flat = [number for value in values for number in ([None] * width if value is None else value)]
-        return _tensor(flat, mark.label_type).reshape(len(ids), width)
+            return _tensor(_floats(values), mark.label_type)
+        numbers = np.full((len(ids), width), np.nan)
+        for row, value in zip(numbers, values, strict=True):
+            if value is not None:
+                if isinstance(value, str) or len(value) != width:
+                    raise ValueError(f"got {value!r:.60}")
+                row[:] = _floats(value)
+        return _tensor(numbers, mark.label_type)
     except (TypeError, ValueError, RuntimeError, OverflowError) as error:
         shape = "a number" if width is None else f"{width} numbers"
         raise DataError(f"'{LABEL}' must be {shape} at every node: {error}.", remedy=_UNMARK) from error
 
 
-def _tensor(values: Sequence[Any], kind: str) -> Tensor:
-    numbers = np.array([math.nan if value is None else value for value in values], dtype=np.float64)
+def _floats(values: Sequence[Any]) -> FloatArray:
+    return np.array([math.nan if value is None else value for value in values], dtype=np.float64)
+
+
+def _tensor(numbers: FloatArray, kind: str) -> Tensor:
     tensor = torch.from_numpy(numbers).to(getattr(torch, kind))
     if bool(tensor.isinf().any()):
         raise ValueError(f"a number is beyond {kind}")

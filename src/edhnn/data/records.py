@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from itertools import pairwise
 from pathlib import PurePath
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 import numpy as np
@@ -30,6 +30,7 @@ MARK, LABEL, FEATURES, WEIGHT = "edhnn", "label", "features", "weight"
 
 Record = dict[str, Any]
 FloatName = Literal["float16", "bfloat16", "float32", "float64"]
+Width = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class Mark(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,9 +39,9 @@ class Mark(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     task: Task | None = None
     class_names: tuple[str | int, ...] | None = None
-    label_width: int | None = None
+    label_width: Width | None = None
     label_type: FloatName = "float32"
-    num_features: int | None = None
+    num_features: Width | None = None
     features_type: FloatName = "float32"
     sparse: bool = False
     feature_names: tuple[str, ...] | None = None
@@ -129,8 +130,6 @@ def label_values(dataset: NodeDataset) -> list[Any] | None:
     names = dataset.class_names
     if names is None:
         return [None if label < 0 else label for label in labels]
-    if len(set(names)) < len(names):
-        raise DataError("Class names must be distinct to stand for their class.", remedy="Rename the classes.")
     return [None if label < 0 else names[label] for label in labels]
 
 

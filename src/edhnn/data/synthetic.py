@@ -18,6 +18,8 @@ from edhnn.errors import UsageError
 from edhnn.hypergraph import Hypergraph
 
 FEATURE_WIDTH = 100
+MAX_SEED = 2**32 - 1
+"""The largest seed that `numpy.random.RandomState` takes."""
 
 
 def contextual_sbm(
@@ -104,6 +106,8 @@ def label_features(
     classes = int(y.max()) + 1 if len(y) else 0
     if len(y) and int(y.min()) < 0:
         raise UsageError("Features can be drawn from labels only where every node has one.")
+    if not 0 <= seed <= MAX_SEED:
+        raise UsageError(f"The seed of features must lie in 0..{MAX_SEED}. Got {seed}.")
     width = max(width, classes)
     mean = np.zeros((len(y), width))
     mean[np.arange(len(y)), y.numpy()] = 1.0

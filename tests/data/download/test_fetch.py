@@ -192,6 +192,7 @@ def fails(dataset, folder, words, site=None, error=DownloadError, **options) -> 
         get(dataset, folder, site, **options)
     assert left_in(folder) == []
     assert list(folder.iterdir()) == []
+    assert "--max-bytes" not in str(caught.value)
     return str(caught.value)
 
 
@@ -296,6 +297,15 @@ def test_a_folder_that_is_no_dataset_is_not_replaced_even_if_forced(site, tmp_pa
     (tmp_path / "toy" / "thesis.txt").unlink()
     get(published(site.web()), tmp_path, force=True)
     check(tmp_path / "toy")
+
+
+def test_an_existing_dataset_beyond_the_limits_names_no_option_that_fetch_lacks(site, tmp_path):
+    dataset = published(site.web(PICKLES))
+    folder = get(dataset, tmp_path)
+    with pytest.raises(LimitError, match="must be at most 10 bytes.*No published file comes near this") as caught:
+        get(dataset, tmp_path, limits=Limits(max_bytes=10))
+    assert "--max-bytes" not in str(caught.value)
+    check(folder)
 
 
 def test_an_existing_folder_with_other_content_is_not_touched(site, tmp_path):

@@ -197,6 +197,23 @@ def test_weights_that_are_words():
         from_frame(pandas.DataFrame({"node": [1], "hyperedge": [1], "w": ["much"]}), weight="w")
 
 
+def test_weights_that_64_bits_would_round():
+    with pytest.raises(DataError, match=r"Column 'w' of the incidence frame must hold numbers that 64 bits can: .*993"):
+        from_frame(pandas.DataFrame({"node": [1], "hyperedge": [1], "w": [2**53 + 1]}), weight="w")
+
+
+@pytest.mark.parametrize("to_frames", [to_pandas, to_polars])
+@pytest.mark.parametrize("kind", [torch.float16, torch.bfloat16])
+def test_narrow_numbers_become_32_bits(to_frames, kind):
+    x, y = torch.tensor([[0.5], [1.5]]), torch.tensor([1.5, 2.5])
+    hypergraph = Hypergraph.from_hyperedges([[0, 1]])
+    for labels in (y, torch.stack([y, y], dim=1)):
+        narrow = NodeDataset(name="n", hypergraph=hypergraph, x=x.to(kind), y=labels.to(kind), task="regression")
+        back = to_frames(narrow).to_dataset()
+        assert torch.equal(back.x, x)
+        assert torch.equal(back.y, labels)
+
+
 def test_requests_that_cannot_be_meant():
     frame = pandas.DataFrame({"node": [1], "hyperedge": [1]})
     with pytest.raises(UsageError, match=r"column of the incidence frame must be one of node, hyperedge. Got 'nod'"):
@@ -211,6 +228,14 @@ def test_requests_that_cannot_be_meant():
         from_frame(frame, nodes=frame[["node"]], label="kind")
     with pytest.raises(UsageError, match=r"takes a pandas or polars DataFrame.* Got builtins\.dict"):
         from_frame({"node": [1], "hyperedge": [1]})
+    with pytest.raises(UsageError, match=r"must be columns of their own. Got a, a"):
+        from_frame(frame, node="a", edge="a")
+    with pytest.raises(UsageError, match=r"must be columns of their own. Got node, hyperedge, node"):
+        from_frame(frame, weight="node")
+    for kinds in ([1], pandas.Categorical(["a"])):
+        nodes = pandas.DataFrame({"node": [1], "kind": kinds})
+        with pytest.raises(UsageError, match=r"'kind' is named as both"):
+            from_frame(frame, nodes=nodes, label="kind", features=["kind"])
     with pytest.raises(UsageError, match=r"Collect it first"):
         from_frame(polars.LazyFrame({"node": [1], "hyperedge": [1]}))
 

@@ -120,12 +120,17 @@ def test_attributes_that_are_no_tensor_stay_as_they_are():
         "text": ["a", "b"],
         "gap": [1, None],
         "real": [0.1, float("inf")],
+        "mixed": [[1, 2.5], [True, 3]],
+        "truth": [[1, True], [0, 2]],
+        "pairs": [(1.5, 2.5), (3.5, 4.5)],
     }
     dataset = NodeDataset(name="n", hypergraph=Hypergraph.from_hyperedges([[0, 1]]), node_attributes=columns)
     data = to_pyg(dataset)
     assert isinstance(data.real, torch.Tensor)
-    assert not any(isinstance(data[name], torch.Tensor) for name in ("big", "ragged", "text", "gap"))
-    assert from_pyg(data).node_attributes == columns
+    assert not any(
+        isinstance(data[name], torch.Tensor) for name in ("big", "ragged", "text", "gap", "mixed", "truth", "pairs")
+    )
+    assert repr(from_pyg(data).node_attributes) == repr(columns)
 
 
 def test_sparse_coo_features_become_csr():

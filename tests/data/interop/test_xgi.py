@@ -139,7 +139,7 @@ def test_what_xgi_would_misread_is_refused():
         to_xgi(NodeDataset(**plain, x=torch.ones(2, 1), node_attributes={"features": [1, 2]}))
     with pytest.raises(DataError, match=r"'a' occurs twice"):
         to_xgi(NodeDataset(**plain, node_ids=Ids(["a", "a"])))
-    with pytest.raises(DataError, match=r"Class names must be distinct"):
+    with pytest.raises(DataError, match=r"Class names must differ"):
         labels = {"y": torch.tensor([0, 1]), "task": "classification", "class_names": ("a", "a")}
         to_xgi(NodeDataset(**plain, **labels))
     with pytest.raises(DataError, match=r"Names of node attributes must be text. Got 3"):

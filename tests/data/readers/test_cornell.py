@@ -148,3 +148,13 @@ def test_column_options_do_not_apply(tmp_path):
     path = write(tmp_path, hyperedges="1\n")
     with pytest.raises(UsageError, match="do not apply to 'hyperedges-x.txt', which is read as cornell"):
         read_dataset(path, label="a")
+
+
+def test_class_names_differ(tmp_path):
+    (tmp_path / "hyperedges-a.txt").write_text("1,2\n")
+    (tmp_path / "node-labels-a.txt").write_text("1\n2\n")
+    (tmp_path / "label-names-a.txt").write_text("red\nblue\nred\n")
+    with pytest.raises(
+        DataError, match="label-names-a.txt, line 3: Every class must have a name of its own. Got 'red'"
+    ):
+        read_dataset(tmp_path / "hyperedges-a.txt")

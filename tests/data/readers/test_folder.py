@@ -159,6 +159,16 @@ LABELS = b"0\n1\n0\n"
         (dict(features=npz(x=np.ones(3))), r"set: Features must be .*shape \[3, D\].*Got torch.float32 of shape \[3\]"),
         (dict(features=npz(x=np.array([["1"]] * 3))), "features.npz: .*numbers are needed, not <U1"),
         (dict(features=npz(x=np.full((3, 1), 1e300))), "features.npz: .*overflow"),
+        (
+            dict(features=npz(x=np.full((3, 1), 1e30)), source={"features_type": "float16"}),
+            "features.npz: .*beyond float16",
+        ),
+        (
+            dict(features=csr(sp.csr_matrix(np.eye(3) * 1e30)), source={"features_type": "float16"}),
+            "features.npz: .*beyond float16",
+        ),
+        (dict(labels=b"0.5\n1e400\n1\n", source={"label_type": "float64"}), "labels.txt.gz, line 2: .*Got '1e400'"),
+        (dict(labels=b"0.5\n-1e9\n1\n", source={"label_type": "float16"}), "labels.txt.gz, line 2: .*Got '-1e9'"),
         (dict(features=npz(x=np.ones((3, 1), complex))), "features.npz: .*plain arrays.*complex128"),
         (dict(features=npz(x=np.ones((3, 1), "M8[s]"))), "features.npz: .*plain arrays.*datetime64"),
         (dict(features=npz(y=np.ones((3, 1)))), "features.npz: .*CSR matrix or an array named 'x'"),

@@ -44,6 +44,19 @@ def test_names_without_a_format(name, message):
         format_by_name(Path(name))
 
 
+def test_names_that_are_not_written():
+    with pytest.raises(UsageError, match="format of 'out.v1' is not known by its name.*Say which with --to"):
+        format_by_name(Path("out.v1"), writing=True)
+    with pytest.raises(UsageError, match="Pickles can run code when read, so none is written. Got 'out.pkl'"):
+        format_by_name(Path("out.pkl"), writing=True)
+
+
+def test_a_file_without_a_suffix_is_no_folder(tmp_path):
+    (tmp_path / "bask").write_text("item,basket\n")
+    with pytest.raises(UsageError, match="format of 'bask' is not known by its name.*--format"):
+        read_dataset(tmp_path / "bask")
+
+
 def test_what_is_not_there_or_cannot_be_looked_at(tmp_path):
     with pytest.raises(UsageError, match="There is no file or folder '.*absent.csv'"):
         read_dataset(tmp_path / "absent.csv")

@@ -210,6 +210,7 @@ def test_keys_that_are_no_ids_become_numbers_and_that_is_said(tmp_path):
             {"hypergraph": {"a": [0], "b\x1b": [0, 5]}},
             r"hypergraph\.pickle, hyperedge 'b\\x1b': .* less than 5, .* Got 5",
         ),
+        ({"hypergraph": {"a": [0], "b\ud800": [0]}}, r"hyperedge 'b\\ud800': .*Unicode text.*half a surrogate pair"),
         ({"hypergraph": {"a": [0, -1]}}, "hyperedge 'a': .*Got -1"),
         ({"hypergraph": {"a": ["x"]}}, "Every node number must be an integer. Got a value of type str at place 0"),
         ({"hypergraph": {"a": [True]}}, "of type bool"),

@@ -3,6 +3,8 @@
 import csv
 import gzip
 import io
+import time
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +14,18 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edhnn import DataError, LimitError, Limits, TableRequest, UsageError, read_dataset, write_dataset
+from edhnn import (
+    DataError,
+    Hypergraph,
+    LimitError,
+    Limits,
+    NodeDataset,
+    TableRequest,
+    UsageError,
+    read_dataset,
+    write_dataset,
+)
+from edhnn.data.interop import to_pandas
 from edhnn.data.readers import arrow_tables
 
 MEMBERSHIPS = [("milk", "1"), ("bread", "1"), ("milk", "2")]
@@ -126,8 +139,11 @@ def test_columns_asked_for_are_not_guessed(tmp_path):
         (TableRequest(node="itm"), "node column of 't.csv' must be one of item, basket. Got 'itm'.*mean 'item'"),
         (TableRequest(edge="x"), "hyperedge column of 't.csv' must be one of"),
         (TableRequest(weight="x"), "weight column of 't.csv' must be one of"),
-        (TableRequest(node="item", edge="item"), "must be two columns of 't.csv'. Got 'item' and 'item'"),
-        (TableRequest(node="item", weight="basket"), "must be two columns"),
+        (
+            TableRequest(node="item", edge="item"),
+            "columns of their own in 't.csv'. Got 'item' for the node, 'item' for",
+        ),
+        (TableRequest(node="item", weight="basket"), "Got 'item' for the node, 'basket' for the weight.$"),
     ],
 )
 def test_columns_that_cannot_be_meant(tmp_path, request_, message):
@@ -431,12 +447,15 @@ def test_parquet_attributes_of_every_type(tmp_path):
         (dict(csv="node,edge,weight\na,1,1\nb,1,-0.5\n"), "t.csv, line 3: Every weight must be .*0 or more. Got -0.5"),
         (dict(csv="node,edge,weight\na,1,1\n\nb,1,\n"), "t.csv, line 4: Every weight must be finite.*Got nan"),
         (dict(csv="node,edge,weight\na,1,1\nb,1,inf\n"), "t.csv, line 3: .*Got inf"),
-        (dict(csv="node,edge,weight\na,1,heavy\n"), "t.csv: The weight column 'weight' must hold numbers"),
+        (
+            dict(csv="node,edge,weight\na,1,heavy\n"),
+            "t.csv, line 2: The weight column 'weight' must hold numbers. Got 'heavy'",
+        ),
         (dict(csv=BASKETS, hyperedges="id,weight\na,1\nb,-1\n"), "t.hyperedges.csv, line 3: .*Got -1.0"),
         (dict(csv=BASKETS, hyperedges="id,weight\na,1\nb,\n"), "t.hyperedges.csv, line 3: .*Got nan"),
         (dict(csv=gzip.compress(BASKETS.encode())[:-5]), "t.csv, after .*gzip data must be complete"),
         (dict(csv=f"node,edge\n{'x' * 200_000},1\n,1\n"), "t.csv, row 2: Every row must have an id"),
-        (dict(csv='node,edge\n"a,1\nb,1\n'), "t.csv.*well-formed|t.csv, line 3"),
+        (dict(csv='node,edge\n"a,1\nb,1\n'), "t.csv, line 2: .*It is not closed before the file ends"),
     ],
 )
 def test_errors_name_file_and_line(tmp_path, files, message):
@@ -553,3 +572,83 @@ def test_a_quote_that_appears_only_late_is_heeded(tmp_path):
     dataset = read(tmp_path, csv=text)
     assert dataset.hypergraph.num_nodes == 200_002
     assert dataset.node_ids[200_000:] == ["late\n\nnode", "and, another"]
+
+
+def test_a_long_header_is_read_whole_or_refused(tmp_path):
+    many = [f"column_{number:06}" for number in range(100_000)]
+    path = write(tmp_path, csv=",".join(["node", "hyperedge", *many]) + "\n" + "a,b" + "," * len(many) + "\n")
+    assert arrow_tables.read_header(path, "csv", Limits()).columns[-1] == many[-1]
+    with pytest.raises(LimitError, match="t.csv, line 1: The first line must be at most 1.0 MiB"):
+        read_dataset(path, limits=Limits(max_record_bytes=2**20))
+
+
+def test_many_columns_take_no_quadratic_time(tmp_path):
+    names = tuple(f"x{number}" for number in range(20_000))
+    dataset = NodeDataset(
+        name="wide",
+        hypergraph=Hypergraph.from_hyperedges([[0]]),
+        x=torch.ones(1, len(names)),
+        feature_names=(*names[:-1], names[-2]),
+    )
+    begun = time.process_time()
+    with pytest.raises(DataError, match="Column names must differ. 'x19998'"):
+        write_dataset(dataset, tmp_path / "t.csv")
+    with pytest.raises(DataError, match="Column names must differ. Got 'x19998' twice"):
+        read(tmp_path, csv=",".join(dataset.feature_names) + "\n")
+    assert len(to_pandas(replace(dataset, feature_names=names)).features) == len(names)
+    assert time.process_time() - begun < 2
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("st\u00fcck,basket\nmilk,1\n".encode("latin1"), "t.csv, line 1: A text table must be UTF-8 text.*0xfc.*iconv"),
+        ("item,basket\nmilk,1".encode("utf-16"), "t.csv, line 1: A text table must be UTF-8.*Got UTF-16.*-f utf-16"),
+        ("item,basket\nmilk,1".encode("utf-16-le"), "line 1: .*Got UTF-16, or zero bytes"),
+    ],
+)
+def test_text_tables_are_utf_8(tmp_path, content, message):
+    with pytest.raises(DataError, match=message):
+        read(tmp_path, csv=content)
+
+
+@pytest.mark.parametrize("weight", ["item", "basket"])
+def test_a_weight_is_a_column_of_its_own(tmp_path, weight):
+    request = TableRequest(node="item", edge="basket", weight=weight)
+    with pytest.raises(UsageError, match=f"must be columns of their own in 't.csv'. Got .*, '{weight}' for the weight"):
+        read(tmp_path, csv=BASKETS, options=dict(table=request))
+
+
+@pytest.mark.parametrize(
+    ("options", "option"),
+    [
+        (dict(label="kind"), "--label"),
+        (dict(features=["kind"]), "--features"),
+        (dict(table=TableRequest(id="kind")), "--id-column"),
+    ],
+)
+def test_columns_of_a_node_table_that_is_not_there(tmp_path, options, option):
+    columns = "kind" if option == "--id-column" else "id,kind"
+    remedy = rf"Put the column into one beside it, 't.nodes.csv' \({columns},...\), or name one with --nodes"
+    with pytest.raises(
+        UsageError, match=f"{option} names the column 'kind', but 't.csv' has no table of nodes. {remedy}"
+    ):
+        read(tmp_path, csv=BASKETS, options=options)
+
+
+def test_what_keeps_weights_and_features_out_is_said(tmp_path):
+    nodes = "id;price\nmilk;1.5\nbread;1.5x\njam;2\n"
+    dataset = read(tmp_path, csv=BASKETS, nodes=nodes, hyperedges="id,weight\na,1\nb,1.5x\n")
+    assert dataset.hypergraph.edge_weight is None
+    assert dataset.edge_attributes["weight"] == ["1", "1.5x"]
+    assert "weights of hyperedges not taken, as '1.5x' is not a number: 't.hyperedges.csv', line 3" in (
+        dataset.provenance.notes
+    )
+    assert "columns are separated by ';' in 't.nodes.csv'" in dataset.provenance.notes
+    assert (
+        "not taken for a feature, as '1.5x' is not a number: price, line 3 (node 'bread')" in dataset.provenance.notes
+    )
+    with pytest.raises(DataError, match=r"t.nodes.csv, line 3 \(node 'bread'\): .*'price' must hold numbers.*'1.5x'"):
+        read_dataset(tmp_path / "t.csv", features=["price"])
+    with pytest.raises(DataError, match="t.csv, line 3: The weight column 'w' must hold numbers. Got '2x'"):
+        read(tmp_path, csv="node,hyperedge,w\nmilk,a,1\nmilk,b,2x\n")

@@ -556,3 +556,42 @@ def test_arrays_and_their_scalars_serve_as_attributes(tmp_path, name):
     )
     expected = {"scalar": [0.5, 2], "row": [[1, 2], None]}
     assert through(dataset, tmp_path / name)[0].node_attributes == expected
+
+
+def test_a_folder_says_what_the_dataset_is_and_not_what_it_was_read_as(tmp_path):
+    source = {"label_width": 2, "label_type": "float16", "features_type": "float64", "label_names": ["c"], "by": "us"}
+    dataset = replace(labelled(x=torch.ones(3, 1)), class_names=None)
+    dataset = replace(dataset, provenance=Provenance("t", "folder", (), {"source": source}))
+    back, _ = through(dataset, tmp_path / "t")
+    assert_same(back, dataset)
+    assert not {"label_width", "label_type", "features_type", "label_names"} & set(back.provenance.details["source"])
+    assert back.provenance.details["source"]["by"] == "us"
+
+
+def test_a_folder_keeps_notes_and_details_of_every_reading(tmp_path):
+    details = {"label_columns": ["kind"], "strange": object(), "source": {"by": "us"}}
+    dataset = replace(plain(), provenance=Provenance("t.csv", "csv", ("a note",), details))
+    back, left_behind = through(dataset, tmp_path / "t")
+    assert left_behind == ["the detail 'strange' of its provenance"]
+    first = {"notes": ["a note"], "details": {"label_columns": ["kind"]}}
+    assert back.provenance.details["source"]["provenance"] == first
+    again, left_behind = through(back, tmp_path / "u")
+    assert (left_behind, again.provenance.details["source"]["provenance"]) == ([], first)
+    noted = replace(again, provenance=replace(again.provenance, notes=("another",)))
+    third, left_behind = through(noted, tmp_path / "v")
+    assert left_behind == []
+    assert third.provenance.details["source"]["provenance"] == {"notes": ["another"], "details": {"provenance": first}}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_tables_say_that_a_class_without_a_name_is_lost(tmp_path, name):
+    back, left_behind = through(replace(labelled(), class_names=("", "b")), tmp_path / name)
+    assert "the labels of the class '' (a reader takes them for unlabelled)" in left_behind
+    assert back.y.tolist() == [-1, 0, -1]
+
+
+def test_hmetis_says_that_weights_become_integers(tmp_path):
+    for weights, lost in ((["1", "2", "3"], True), ([1.0, 2.0, 3.0], True), ([1, 2, 3], False)):
+        back, left_behind = through(replace(plain(), node_attributes={"weight": weights}), tmp_path / "t.hgr")
+        assert back.node_attributes["weight"] == [1, 2, 3]
+        assert ("that the node weights are not integers (written as whole numbers)" in left_behind) == lost

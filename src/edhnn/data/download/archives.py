@@ -72,8 +72,5 @@ def _copy_bounded(stream: ByteReader, target: Path, limits: Limits) -> None:
         while chunk := stream.read(_CHUNK_BYTES):
             written += len(chunk)
             if written > limits.max_bytes:
-                raise LimitError(
-                    f"'{target.name}' must be at most {size_in_words(limits.max_bytes)} when unpacked.",
-                    remedy="If you trust the archive, raise the limit with --max-bytes.",
-                )
+                raise LimitError(f"'{target.name}' must be at most {size_in_words(limits.max_bytes)} when unpacked.")
             out.write(chunk)

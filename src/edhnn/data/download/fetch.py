@@ -54,11 +54,11 @@ def fetch(
     """
     if destination.exists() and not destination.is_dir():
         raise UsageError(f"'{destination}' must be a folder, or not exist yet. It is a file.")
-    if not force and _occupied(destination):
-        _need_pinned(published, destination, limits)
-        return destination
-    refuse_foreign(destination, HYPEREDGES, "dataset")
     try:
+        if not force and _occupied(destination):
+            _need_pinned(published, destination, limits)
+            return destination
+        refuse_foreign(destination, HYPEREDGES, "dataset")
         destination.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=f".{destination.name}.", dir=destination.parent) as name:
             made = _from_first_good_source(published, Path(name), limits, patience or Patience(), endpoint)
@@ -67,6 +67,11 @@ def fetch(
             else:
                 refuse_foreign(destination, HYPEREDGES, "dataset")
                 _replace(destination, made, aside=Path(name) / "replaced")
+    except LimitError as error:
+        remedy = (
+            "No published file comes near this, so it is another file. Fetch again, with --force if it is here already."
+        )
+        raise LimitError(error.problem, path=error.path, where=error.where, remedy=remedy) from error
     except OSError as error:
         raise DownloadError(f"'{published.name}' could not be written to '{destination}': {error}.") from error
     return destination
@@ -138,6 +143,8 @@ def _need_pinned(published: PublishedDataset, folder: Path, limits: Limits) -> N
     """Refuse a dataset folder whose content is not the pinned one."""
     try:
         found = content_digests(read_folder(folder, limits))
+    except LimitError:
+        raise
     except (DataError, UsageError) as error:
         raise DownloadError(f"'{folder}' must hold the dataset '{published.name}'. {error}") from error
     for part in sorted({*found, *published.content}):

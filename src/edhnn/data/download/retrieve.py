@@ -169,8 +169,7 @@ def _body(address: str, limits: Limits, timeout: float) -> Iterator[bytes]:
 def _need_within_limits(size: int, what: str, limits: Limits) -> None:
     if size > limits.max_bytes:
         raise LimitError(
-            f"'{what}' must be at most {size_in_words(limits.max_bytes)}. It has at least {size_in_words(size)}.",
-            remedy="If you trust it, raise the limit with --max-bytes.",
+            f"'{what}' must be at most {size_in_words(limits.max_bytes)}. It has at least {size_in_words(size)}."
         )
 
 

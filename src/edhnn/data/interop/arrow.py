@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import torch
 
-from edhnn.data.columns import Column
+from edhnn.data.column_values import Column
 from edhnn.data.dataset import UNLABELLED
 from edhnn.data.interop.lazy import wrong_type
 from edhnn.data.labels import Labels
@@ -106,7 +106,10 @@ def number_column(table: pa.Table, name: str, what: str) -> FloatArray:
     column: pa.ChunkedArray = table[name]
     if len(column) and not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
         raise DataError(f"Column '{name}' of the {what} must hold numbers. Got {column.type}.")
-    numbers: FloatArray = column.cast(pa.float64()).to_numpy().astype(np.float64)
+    try:
+        numbers: FloatArray = column.cast(pa.float64()).to_numpy().astype(np.float64)
+    except pa.ArrowInvalid as error:
+        raise DataError(f"Column '{name}' of the {what} must hold numbers that 64 bits can: {error}.") from error
     wrong = np.flatnonzero(~(np.isfinite(numbers) & (numbers >= 0)))
     if len(wrong):
         row = int(wrong[0])

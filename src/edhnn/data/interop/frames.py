@@ -8,6 +8,7 @@ for isolated nodes and empty hyperedges. All go through Arrow.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -78,6 +79,10 @@ def from_frame(
     if hyperedges is None and edge_weight is not None:
         raise UsageError("'edge_weight' is a column of the hyperedge frame: give it as 'hyperedges'.")
     wanted = [node, edge] if weight is None else [node, edge, weight]
+    if len(set(wanted)) < len(wanted):
+        raise UsageError(f"Node, hyperedge and weight must be columns of their own. Got {', '.join(wanted)}.")
+    names = () if label is None else (label,) if isinstance(label, str) else tuple(label)
+    asked = ColumnRequest(label=names, features=tuple(features), task=task)
     incidences = arrow_table(frame, wanted, "incidence frame")
     node_table, node_ids, node_index = _numbered("node", incidences, nodes, node)
     edge_table, edge_ids, edge_index = _numbered("hyperedge", incidences, hyperedges, edge)
@@ -91,8 +96,7 @@ def from_frame(
     )
     columns = {column: node_table[column] for column in node_table.column_names}
     labels = class_column(columns, label) if isinstance(label, str) and task in (None, "classification") else None
-    names = () if label is None or labels is not None else (label,) if isinstance(label, str) else tuple(label)
-    asked = ColumnRequest(label=names, features=tuple(features), task=task)
+    asked = asked if labels is None else replace(asked, label=())
     found = sort_columns(columns, asked, len(node_ids), lambda row: f"row {row} (node {node_ids[row]!r})")
     labels = labels or found.labels
     unused = [column for column in column_names(frame) if column not in wanted]

@@ -185,13 +185,14 @@ def _tensor_or_list(column: Sequence[Any]) -> Tensor | list[Any]:
     """A tensor if that changes no value, else the list itself."""
     values = list(column)
     kinds = {type(value) for value in values}
-    if len(kinds) != 1 or kinds > {bool, int, float, list}:
+    if len(kinds) != 1:
         return values
     try:
         array = np.array(values)
     except (ValueError, OverflowError):  # lists of several lengths, integers beyond 64 bits
         return values
-    same = array.dtype.kind in "bif" and (array.dtype.kind == "f" or array.tolist() == values)
+    plain = [value.tolist() if isinstance(value, np.ndarray | Tensor) else value for value in values]
+    same = array.dtype.kind in "bif" and (array.ndim == 1 or repr(array.tolist()) == repr(plain))
     return torch.from_numpy(array) if same else values
 
 

@@ -6,6 +6,7 @@ partly integers are refused, as are sparse features, which would fill the memory
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, final
@@ -14,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 import torch
 
-from edhnn.data.columns import exact_array
-from edhnn.data.dataset import NodeDataset, Task
+from edhnn.data.column_values import exact_array
+from edhnn.data.dataset import NodeDataset, Task, as_numpy
 from edhnn.data.ids import Ids
 from edhnn.data.interop.frames import from_frame
 from edhnn.data.interop.lazy import import_library
@@ -163,8 +164,8 @@ def _tables(dataset: NodeDataset) -> tuple[pa.Table, pa.Table, pa.Table]:
 
 def _table(kind: str, *parts: dict[str, pa.Array]) -> pa.Table:
     names = [name for part in parts for name in part]
-    twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
-    if twice is not None:
+    if len(set(names)) < len(names):
+        twice = Counter(names).most_common(1)[0][0]
         raise DataError(
             f"Columns of the {kind} frame must have distinct names. Two would be '{twice}'.",
             remedy="Rename the attribute or feature first.",
@@ -203,10 +204,10 @@ def _label_columns(dataset: NodeDataset) -> dict[str, pa.Array]:
         kind = pa.string() if any(isinstance(name, str) for name in _class_names(dataset)) else pa.int64()
         return {LABEL: pa.array(label_values(dataset), type=kind)}
     if y.dim() == 1:
-        return {LABEL: pa.array(y.cpu().numpy())}
+        return {LABEL: pa.array(as_numpy(y))}
     names = dataset.class_names if dataset.task == "multilabel" else None
     return {
-        str(names[place]) if names is not None else f"{LABEL}_{place}": pa.array(column.contiguous().cpu().numpy())
+        str(names[place]) if names is not None else f"{LABEL}_{place}": pa.array(as_numpy(column.contiguous()))
         for place, column in enumerate(y.T)
     }
 
@@ -220,7 +221,7 @@ def _feature_columns(dataset: NodeDataset) -> dict[str, pa.Array]:
             f"Frames hold dense columns. The {dataset.num_features} feature columns are sparse.",
             remedy="Give dataclasses.replace(dataset, x=dataset.x.to_dense()), or one without features.",
         )
-    columns = (pa.array(column) for column in np.ascontiguousarray(x.cpu().numpy().T))
+    columns = (pa.array(column) for column in np.ascontiguousarray(as_numpy(x).T))
     return dict(zip(_feature_names(dataset), columns, strict=True))
 
 

@@ -11,12 +11,12 @@ from edhnn.data.columns import ColumnRequest
 from edhnn.data.dataset import NodeDataset, Task
 from edhnn.data.files import Limits
 from edhnn.data.hif_dataset import dataset_from_document
-from edhnn.data.readers.arrow_tables import table_kind
 from edhnn.data.readers.cornell import find_cornell, read_cornell
 from edhnn.data.readers.folder import HYPEREDGES, read_folder
 from edhnn.data.readers.hif import read_hif
 from edhnn.data.readers.hmetis import read_hmetis
 from edhnn.data.readers.tables import TableRequest, read_tables
+from edhnn.data.table_names import table_kind
 from edhnn.errors import UsageError, unknown_name
 
 Format = Literal["hif", "table", "cornell", "folder", "hmetis"]
@@ -42,10 +42,13 @@ def detect_format(path: Path) -> Format:
         )
     if not exists:
         raise UsageError(f"There is no file or folder '{path}'.")
-    return format_by_name(path)
+    found = format_by_name(path)
+    if found == "folder":
+        raise _unknown(path, "--format")
+    return found
 
 
-def format_by_name(path: Path) -> Format:
+def format_by_name(path: Path, *, writing: bool = False) -> Format:
     """The format a file name asks for, for reading or writing."""
     name = path.name.lower().removesuffix(".gz")
     if table_kind(path) is not None:
@@ -58,14 +61,22 @@ def format_by_name(path: Path) -> Format:
         return "cornell"
     if "." not in name:
         return "folder"
+    if name.endswith((".pickle", ".pkl")) and writing:
+        raise UsageError(
+            f"Pickles can run code when read, so none is written. Got '{path.name}': choose .hif.json, or a folder."
+        )
     if name.endswith((".pickle", ".pkl")):
         raise UsageError(
             f"'{path.name}' is a pickle, and pickles can run code when read. "
             "If it is a dataset of the HyperGCN kind, convert it: edhnn data convert --legacy-pickle IN OUT."
         )
-    raise UsageError(
+    raise _unknown(path, "--to" if writing else "--format")
+
+
+def _unknown(path: Path, option: str) -> UsageError:
+    return UsageError(
         f"The format of '{path.name}' is not known by its name. Known: .hif.json, .csv, .tsv, .parquet, .hgr, "
-        "hyperedges-NAME.txt, and dataset folders. Say which with --format."
+        f"hyperedges-NAME.txt, and dataset folders. Say which with {option}."
     )
 
 

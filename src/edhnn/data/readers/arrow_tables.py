@@ -5,18 +5,20 @@ from __future__ import annotations
 import csv
 import io
 import re
+from collections import Counter
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from edhnn.data.files import LimitedReader, Limits, open_existing, open_limited, size_in_words
+from edhnn.data.files import LimitedReader, Limits, need_utf8, open_existing, open_limited, size_in_words
+from edhnn.data.readers.quotes import need_closed_quotes
+from edhnn.data.table_names import TableKind, table_kind
 from edhnn.errors import DataError, LimitError
 
-TableKind = Literal["csv", "tsv", "parquet"]
 _BLOCK_BYTES = 4 * 2**20
 _RAGGED = re.compile(r"Expected (\d+) columns, got (\d+): (.*)", re.DOTALL)
 
@@ -59,13 +61,6 @@ class _WatchedReader(LimitedReader):
         return count
 
 
-def table_kind(path: Path) -> TableKind | None:
-    """The kind of table a file name says, compressed or not; ``None`` for another kind of file."""
-    name = path.name.lower().removesuffix(".gz")
-    kinds: dict[str, TableKind] = {".csv": "csv", ".tsv": "tsv", ".parquet": "parquet"}
-    return next((kind for suffix, kind in kinds.items() if name.endswith(suffix)), None)
-
-
 def read_header(path: Path, kind: TableKind, limits: Limits) -> Header:
     """The column names of a table; for text tables its first line."""
     if kind == "parquet":
@@ -74,8 +69,12 @@ def read_header(path: Path, kind: TableKind, limits: Limits) -> Header:
         return Header(columns, "")
     with open_limited(path, limits) as stream:
         quoted = b'"' in stream.peek()
-        line = stream.readline(2**20)
-    text = line.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace").rstrip("\r\n")
+        line = stream.readline(limits.max_record_bytes + 1)
+    if len(line) > limits.max_record_bytes:
+        raise LimitError(
+            f"The first line must be at most {size_in_words(limits.max_record_bytes)}.", path=path, where="line 1"
+        )
+    text = need_utf8(line.removeprefix(b"\xef\xbb\xbf"), "A text table", path).rstrip("\r\n")
     if not text.strip():
         raise DataError("The first line must name the columns. It is empty.", path=path, where="line 1")
     delimiter, note = ("\t", None) if kind == "tsv" else (",", None)
@@ -123,8 +122,11 @@ def read_columns(
             table, quoted = _read_text(path, header, limits, columns, text_columns, threads=True, newlines=newlines)
         except pa.ArrowInvalid:
             break
+        if quoted and newlines:
+            need_closed_quotes(path, header.delimiter, limits)
         if newlines or not quoted:
             return table
+    need_closed_quotes(path, header.delimiter, limits)
     try:  # once more on one thread: only so does Arrow know the line
         return _read_text(path, header, limits, columns, text_columns, threads=False, newlines=True)[0]
     except pa.ArrowInvalid as error:
@@ -230,7 +232,7 @@ def _read_parquet(path: Path, limits: Limits, columns: list[str]) -> pa.Table:
 
 def _need_different(columns: list[str], path: Path, where: str | None = None) -> None:
     if len(set(columns)) < len(columns):
-        twice = next(name for name in columns if columns.count(name) > 1)
+        twice = Counter(columns).most_common(1)[0][0]
         raise DataError(f"Column names must differ. Got '{twice}' twice.", path=path, where=where)
 
 

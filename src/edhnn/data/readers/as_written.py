@@ -20,7 +20,8 @@ import pyarrow.compute as pc
 
 from edhnn.data.files import Limits
 from edhnn.data.plain_integers import canonical_integers
-from edhnn.data.readers.arrow_tables import Header, TableKind, read_columns
+from edhnn.data.readers.arrow_tables import Header, read_columns
+from edhnn.data.table_names import TableKind
 
 _DIGITS = r"^[+-]?[0-9]+$"
 _PLAIN_WHOLE = r"^-?(0|[1-9][0-9]*)(\.0*)?$"

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from edhnn.data.dataset import NodeDataset, Provenance, merged_note
-from edhnn.data.files import Limits, open_limited
+from edhnn.data.files import Limits, need_utf8, open_limited
 from edhnn.data.ids import Ids
 from edhnn.data.readers.integer_lines import IntegerLines
 from edhnn.errors import DataError, UsageError
@@ -64,9 +64,9 @@ def read_cornell(hyperedges_path: Path, labels_path: Path | None, limits: Limits
     edge = np.repeat(np.arange(len(sizes)), sizes)
     hypergraph = Hypergraph(torch.from_numpy(members - 1), torch.from_numpy(edge), num_nodes, len(sizes))
 
-    class_names, node_names = (
-        _names(_neighbour(hyperedges_path, what), limits) for what in ("label-names", "node-names")
-    )
+    names_path = _neighbour(hyperedges_path, "label-names")
+    class_names, node_names = (_names(path, limits) for path in (names_path, _neighbour(hyperedges_path, "node-names")))
+    _need_distinct(names_path, class_names or [])
     notes = merged_note(hypergraph)
     if node_names is not None and len(node_names) != num_nodes:
         notes += (f"node names passed over: there are {len(node_names)}, for {num_nodes} nodes",)
@@ -128,17 +128,20 @@ def _names(path: Path | None, limits: Limits) -> list[str] | None:
         return None
     with open_limited(path, limits) as stream:
         content = stream.read()
-    try:
-        text = content.decode().replace("\r\n", "\n")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise DataError(
-            f"Names must be UTF-8 text. Got the byte 0x{content[error.start]:02x}.",
-            path=path,
-            where=f"line {line}",
-            remedy="Convert the file, for example with iconv -f latin1 -t utf-8.",
-        ) from error
+    text = need_utf8(content, "Names", path).replace("\r\n", "\n")
     return text.removesuffix("\n").split("\n") if text else []
+
+
+def _need_distinct(path: Path | None, names: list[str]) -> None:
+    first: dict[str, int] = {}
+    for place, name in enumerate(names):
+        if first.setdefault(name, place) != place:
+            raise DataError(
+                f"Every class must have a name of its own. Got {name!r} again.",
+                path=path,
+                where=f"line {place + 1}",
+                remedy="Rename one of the two.",
+            )
 
 
 def _error_at(path: Path, members: IntArray, sizes: IntArray, value: int, problem: str) -> DataError:

@@ -3,7 +3,7 @@
 hyperedges.txt.gz    a line of comma-separated 0-based node numbers per hyperedge (required)
 labels.txt.gz        a line per node: a class number (-1 unknown), a real value, or several separated by commas
 features.npz         a scipy CSR matrix, or an array named `x`
-source.json          name, counts, task, class names, where it came from
+source.json          name, counts, task, class names, where it came from, and the notes and details of reading it
 ids.json.gz          {"nodes": [...], "hyperedges": [...]} when ids are not the numbers
 weights.npz          `edge_weight` and `incidence_weight`, the latter in the order of the hyperedge lines
 attributes.json.gz   {"nodes": {name: [...]}, "hyperedges": {name: [...]}}
@@ -115,26 +115,21 @@ def _read_features(path: Path, source: _Source, limits: Limits) -> Tensor | None
     if not path.exists():
         return None
     arrays = load_npz(path, limits)
-    kind, narrow = _kinds(source.features_type)
+    kind: torch.dtype = getattr(torch, source.features_type)
     try:
         if "x" in arrays:
-            return torch.from_numpy(np.ascontiguousarray(as_numbers(arrays["x"], kind))).to(narrow)
+            return torch.from_numpy(np.ascontiguousarray(as_numbers(arrays["x"], kind))).to(kind)
         if arrays.get("format", np.array(b"csr")).item() not in (b"csr", "csr"):
             raise ValueError(f"the matrix is stored as {arrays['format'].item()}")
         indices, indptr = (whole_numbers(arrays[part]) for part in ("indices", "indptr"))
         shape = tuple(whole_numbers(arrays["shape"]).tolist())
         matrix = sp.csr_array((as_numbers(arrays["data"], kind), indices, indptr), shape=shape)
         matrix.check_format(full_check=True)
-        return sparse_features(matrix, narrow)
+        return sparse_features(matrix, kind)
     except (KeyError, ValueError, TypeError, IndexError, ArithmeticError, RuntimeError) as error:
         raise DataError(
             f"Features must be a scipy CSR matrix or an array named 'x'. Reading them said: {error}.", path=path
         ) from error
-
-
-def _kinds(name: FloatName) -> tuple[type[np.floating[Any]], torch.dtype]:
-    """The type in which numbers are read, and the one they then have; numpy lacks bfloat16."""
-    return np.float64 if name == "float64" else np.float32, getattr(torch, name)
 
 
 def _read_labels(path: Path, source: _Source, limits: Limits) -> tuple[Tensor | None, Task | None]:
@@ -169,13 +164,19 @@ def _read_labels(path: Path, source: _Source, limits: Limits) -> tuple[Tensor | 
         place = int(numbers.argmax())
         limits.check_count("classes", int(numbers[place]) + 1, path, f"line {place + 1}")
     y = torch.from_numpy(numbers if width == 1 and vector else numbers.reshape(-1, width))
-    y = y if whole else y.to(_kinds(source.label_type)[1])
+    y = y if whole else y.to(getattr(torch, source.label_type))
     return y, "classification" if whole else task or ("regression" if width == 1 else "multilabel")
 
 
 def _parse_labels(lines: list[str], source: _Source, *, whole: bool) -> Any:
-    numbers = np.array(",".join(lines).split(",") if lines else [], dtype=np.int64 if whole else np.float64)
-    return numbers if whole else as_numbers(numbers, _kinds(source.label_type)[0])
+    words = ",".join(lines).split(",") if lines else []
+    numbers = np.array(words, dtype=np.int64 if whole else np.float64)
+    if whole:
+        return numbers
+    for place in np.flatnonzero(np.isinf(numbers)).tolist():
+        if "inf" not in words[place].lower():
+            raise OverflowError(f"{words[place]} is beyond 64 bits")
+    return as_numbers(numbers, getattr(torch, source.label_type))
 
 
 def _read_weights(path: Path, limits: Limits) -> tuple[Tensor | None, Tensor | None]:
@@ -185,7 +186,7 @@ def _read_weights(path: Path, limits: Limits) -> tuple[Tensor | None, Tensor | N
     found = [arrays.get(name) for name in ("edge_weight", "incidence_weight")]
     try:
         edge, incidence = (
-            None if array is None else torch.from_numpy(as_numbers(array, np.float64)) for array in found
+            None if array is None else torch.from_numpy(as_numbers(array, torch.float64)) for array in found
         )
     except ValueError as error:
         raise DataError(f"Weights must be vectors of numbers. Reading them said: {error}.", path=path) from error

@@ -7,6 +7,7 @@ matrix or an array with a row per node. The pickles are read as data and never r
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,6 +28,7 @@ from edhnn.hypergraph import Hypergraph
 from edhnn.typing import IntArray, NodeOrEdgeId
 
 HYPERGRAPH, LABELS, FEATURES = "hypergraph.pickle", "labels.pickle", "features.pickle"
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def read_legacy_pickle(path: Path, limits: Limits) -> NodeDataset:
@@ -218,6 +220,9 @@ def _keys(pairs: list[tuple[Any, Any]]) -> list[NodeOrEdgeId | None]:
     for place, (found, _) in enumerate(pairs):
         key = as_scalar(found)
         keys.append(None if isinstance(key, float) else key)
+        if isinstance(key, str) and _SURROGATE.search(key):
+            problem = "The key of a hyperedge must be Unicode text. It holds half a surrogate pair."
+            raise DataError(problem, where=_hyperedge(keys, place))
         if isinstance(key, str | int):
             if key in seen:
                 where = _hyperedge(keys, place)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 from edhnn.data.files import Limits, open_existing, size_in_words
 from edhnn.errors import DataError, EdhnnError, LimitError
@@ -48,12 +49,20 @@ def _load_array(archive: zipfile.ZipFile, name: str) -> Any:
         return np.lib.format.read_array(stream, allow_pickle=False)
 
 
-def as_numbers(array: Any, kind: type[np.floating[Any]]) -> Any:
-    """The array as floating point; not made from text, nor infinite where it was not."""
+def as_numbers(array: Any, kind: torch.dtype) -> Any:
+    """The array as floating point of 32 or 64 bits that fits ``kind``: not made from text, nor infinite if it was not.
+
+    Numpy lacks bfloat16, so the narrower types are the caller's to make.
+    """
     if array.dtype.kind not in "biuf":
         raise ValueError(f"numbers are needed, not {array.dtype}")
     with np.errstate(over="raise"):
-        return array.astype(kind, copy=False)
+        numbers = array.astype(np.float64 if kind == torch.float64 else np.float32, copy=False)
+    if kind in (torch.float16, torch.bfloat16):
+        whole = torch.from_numpy(np.ascontiguousarray(numbers))
+        if bool((whole.to(kind).isinf() & ~whole.isinf()).any()):
+            raise OverflowError(f"a number is beyond {str(kind).removeprefix('torch.')}")
+    return numbers
 
 
 def whole_numbers(array: Any) -> Any:

@@ -10,12 +10,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from edhnn.data.columns import as_list, numbers_in
+from edhnn.data.column_values import as_list, numbers_in
 from edhnn.data.dataset import NodeDataset
 from edhnn.data.files import Limits
-from edhnn.data.readers.arrow_tables import place_of_row, read_columns, read_header, table_kind
-from edhnn.errors import DataError, UsageError
-from edhnn.typing import NodeOrEdgeId
+from edhnn.data.readers.arrow_tables import place_of_row, read_columns, read_header
+from edhnn.data.table_names import table_name
+from edhnn.errors import DataError
 
 
 def read_seeds(path: Path, dataset: NodeDataset, limits: Limits) -> Float[Tensor, " N"]:
@@ -32,9 +32,7 @@ def read_seeds(path: Path, dataset: NodeDataset, limits: Limits) -> Float[Tensor
     Raises:
         DataError: if a node is unknown or named twice, or a value is not a finite number.
     """
-    kind = table_kind(path)
-    if kind is None:
-        raise UsageError(f"Seeds must be a .csv, .tsv or .parquet table. Got '{path.name}'.")
+    kind = table_name(path).kind
     header = read_header(path, kind, limits)
     if not {"node", "value"} <= set(header.columns):
         raise DataError(f"Seeds must have the columns 'node' and 'value'. Got {', '.join(header.columns)}.", path=path)
@@ -63,9 +61,9 @@ def _number(value: object) -> float:
         return math.nan
 
 
-def _position(name: NodeOrEdgeId | None, dataset: NodeDataset) -> int | None:
+def _position(name: object, dataset: NodeDataset) -> int | None:
     """The node of this id; text that spells an integer may mean the integer."""
-    if name is None:
+    if not isinstance(name, str | int) or isinstance(name, bool):
         return None
     found = dataset.node_ids.position(name)
     digits = name.lstrip("-") if isinstance(name, str) else ""

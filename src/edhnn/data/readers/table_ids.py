@@ -9,12 +9,13 @@ from typing import final
 import numpy as np
 import pyarrow as pa
 
-from edhnn.data.columns import Column
+from edhnn.data.column_values import Column
 from edhnn.data.encode import encode_ids
 from edhnn.data.files import Limits
 from edhnn.data.ids import IdColumn, Ids
 from edhnn.data.plain_integers import integers_if_all_canonical
-from edhnn.data.readers.arrow_tables import place_of_row, table_kind
+from edhnn.data.readers.arrow_tables import place_of_row
+from edhnn.data.table_names import table_kind
 from edhnn.errors import DataError
 from edhnn.typing import IndexArray
 

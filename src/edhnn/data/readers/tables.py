@@ -19,12 +19,14 @@ import pyarrow as pa
 import torch
 from torch import Tensor
 
-from edhnn.data.columns import Column, ColumnRequest, as_list, label_columns, numbers_in, sort_columns, told_numbers
+from edhnn.data.column_values import Column, as_list, first_other, numbers_in
+from edhnn.data.columns import ColumnRequest, label_columns, sort_columns, told_numbers
 from edhnn.data.dataset import NodeDataset, Provenance, merged_note
 from edhnn.data.files import Limits
-from edhnn.data.readers.arrow_tables import Header, TableKind, place_of_row, read_columns, read_header, table_kind
+from edhnn.data.readers.arrow_tables import Header, place_of_row, read_columns, read_header
 from edhnn.data.readers.as_written import read_as_written
 from edhnn.data.readers.table_ids import Listing, as_ids, number_ids
+from edhnn.data.table_names import table_name, table_neighbour
 from edhnn.errors import DataError, UsageError, unknown_name
 from edhnn.hypergraph import Hypergraph
 
@@ -69,7 +71,7 @@ def read_tables(path: Path, request: TableRequest, limits: Limits) -> NodeDatase
     Returns:
         The dataset; what was guessed stands in its provenance notes.
     """
-    kind = _kind(path)
+    stem, _, kind = table_name(path)
     header = read_header(path, kind, limits)
     notes = [header.note] if header.note else []
     node_column, edge_column, weight_column = _incidence_columns(path, header, request, notes)
@@ -82,6 +84,8 @@ def read_tables(path: Path, request: TableRequest, limits: Limits) -> NodeDatase
     del table
 
     nodes = _listing(_neighbour(path, "nodes", request.nodes, notes), request.id, request.columns, limits, notes)
+    if nodes is None:
+        _need_no_nodes(path, request)
     edges = _listing(_neighbour(path, "hyperedges", request.hyperedges, notes), None, None, limits, notes)
     node_ids, node = number_ids(path, "node", nodes, mentioned_nodes, limits)
     edge_ids, edge = number_ids(path, "hyperedge", edges, mentioned_edges, limits)
@@ -97,15 +101,13 @@ def read_tables(path: Path, request: TableRequest, limits: Limits) -> NodeDatase
         place = nodes.path if nodes else path
         raise DataError(error.problem, path=place, where=error.where, remedy=error.remedy) from error
     edge_columns = dict(edges.columns) if edges else {}
-    edge_weight = None
-    if edges and "weight" in edge_columns and _are_numbers(edge_columns["weight"]):
-        edge_weight = _weights(edges.path, edge_columns.pop("weight"), "weight", limits)
+    edge_weight = _edge_weights(edges.path, edge_columns, limits, notes) if edges else None
     hypergraph = Hypergraph(
         torch.from_numpy(node), torch.from_numpy(edge), len(node_ids), len(edge_ids), edge_weight, weight
     )
     notes += [*merged_note(hypergraph), *found.notes]
     return NodeDataset(
-        name=_stem(path),
+        name=stem,
         hypergraph=hypergraph,
         x=found.x,
         y=None if found.labels is None else found.labels.y,
@@ -120,27 +122,30 @@ def read_tables(path: Path, request: TableRequest, limits: Limits) -> NodeDatase
     )
 
 
-def _kind(path: Path) -> TableKind:
-    kind = table_kind(path)
-    if kind is None:
-        raise UsageError(f"A table must end in .csv, .tsv or .parquet (.gz may follow). Got '{path.name}'.")
-    return kind
-
-
-def _stem(path: Path) -> str:
-    name = path.name.removesuffix(".gz")
-    return name[: name.rfind(".")]
-
-
 def _neighbour(path: Path, what: str, given: Path | None, notes: list[str]) -> Path | None:
     """The node or hyperedge table: the one given, or the neighbour named after the incidence table."""
     if given is not None:
         return given
-    found = path.with_name(f"{_stem(path)}.{what}{path.name.removeprefix(_stem(path))}")
+    found = table_neighbour(path, what)
     if not found.is_file():
         return None
     notes.append(f"table of {what} found beside it: '{found.name}'")
     return found
+
+
+def _need_no_nodes(path: Path, request: TableRequest) -> None:
+    """A usage error if something was said about the node table, and there is none."""
+    asked = {"--label": request.columns.label, "--features": request.columns.features}
+    named = {option: names[0] for option, names in asked.items() if names}
+    if request.id is not None:
+        named["--id-column"] = request.id
+    if named:
+        option, name = next(iter(named.items()))
+        columns = name if option == "--id-column" else f"id,{name}"
+        raise UsageError(
+            f"{option} names the column '{name}', but '{path.name}' has no table of nodes. Put the column into one "
+            f"beside it, '{table_neighbour(path, 'nodes').name}' ({columns},...), or name one with --nodes."
+        )
 
 
 def _incidence_columns(
@@ -164,10 +169,11 @@ def _incidence_columns(
             if asked[kind] is not None:
                 free.remove(asked[kind])  # type: ignore[arg-type]
                 notes.append(f"{kind} column guessed: '{asked[kind]}'")
-    node, edge = asked["node"], asked["hyperedge"]
-    if node is None or edge is None or node == edge:
-        raise UsageError(f"Node and hyperedge must be two columns of '{path.name}'. Got '{node}' and '{edge}'.")
-    return node, edge, asked["weight"]
+    node, edge, weight = asked.values()
+    if node is None or edge is None or node == edge or weight in (node, edge):
+        got = ", ".join(f"'{name}' for the {kind}" for kind, name in asked.items() if name is not None)
+        raise UsageError(f"Node, hyperedge and weight must be columns of their own in '{path.name}'. Got {got}.")
+    return node, edge, weight
 
 
 def _listing(
@@ -176,8 +182,9 @@ def _listing(
     """A table of nodes, whose columns are asked for or guessed, or of hyperedges, where only a weight may be."""
     if path is None:
         return None
-    kind = _kind(path)
+    kind = table_name(path).kind
     header = read_header(path, kind, limits)
+    notes += [f"{header.note} in '{path.name}'"] if header.note else []
     if id_column is not None and id_column not in header.columns:
         raise unknown_name(f"id column of '{path.name}'", id_column, header.columns)
     if id_column is None:
@@ -214,14 +221,27 @@ def _is_plain(kind: pa.DataType) -> bool:
     return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_string(kind))
 
 
-def _are_numbers(column: Column) -> bool:
-    return not len(column) or numbers_in(column) is not None
+def _edge_weights(path: Path, columns: dict[str, Column], limits: Limits, notes: list[str]) -> Tensor | None:
+    """The weights of hyperedges, taken out of their columns; left there, with a note, if they are not numbers."""
+    if "weight" not in columns:
+        return None
+    if len(columns["weight"]) and numbers_in(columns["weight"]) is None:
+        row, value = first_other(columns["weight"])
+        what = "it is empty" if value is None else f"{value!r} is not a number"
+        notes.append(f"weights of hyperedges not taken, as {what}: '{path.name}', {place_of_row(path, row, limits)}")
+        return None
+    return _weights(path, columns.pop("weight"), "weight", limits)
 
 
 def _weights(path: Path, column: Column, name: str, limits: Limits) -> Tensor:
     numbers = numbers_in(column) if len(column) else np.zeros(0)
     if numbers is None:
-        raise DataError(f"The weight column '{name}' must hold numbers.", path=path)
+        row, value = first_other(column)
+        raise DataError(
+            f"The weight column '{name}' must hold numbers. Got {'nothing' if value is None else repr(value)}.",
+            path=path,
+            where=place_of_row(path, row, limits),
+        )
     wrong = np.flatnonzero(~(np.isfinite(numbers) & (numbers >= 0)))
     if len(wrong):
         raise DataError(

@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import NamedTuple, get_args
 
 from edhnn.data.dataset import NodeDataset
-from edhnn.data.hif_dataset import document_from_dataset, left_behind_by_hif
+from edhnn.data.hif_dataset import details_left_behind, document_from_dataset
 from edhnn.data.readers import Format, format_by_name
+from edhnn.data.table_names import table_neighbour
 from edhnn.data.writers.folder import write_folder
 from edhnn.data.writers.hif import write_hif
 from edhnn.data.writers.table_losses import left_behind_by_tables
-from edhnn.data.writers.tables import neighbour, write_tables
+from edhnn.data.writers.tables import write_tables
 from edhnn.data.writers.text import cornell_neighbours, left_behind_by_text, write_cornell, write_hmetis
 from edhnn.errors import UsageError, unknown_name
 
@@ -62,18 +63,18 @@ def write_dataset(
     target = Path(target)
     if format is not None and format not in get_args(Format):
         raise unknown_name("format", format, get_args(Format))
-    chosen = format or format_by_name(target)
+    chosen = format or format_by_name(target, writing=True)
     outputs = outputs_of(target, chosen)
     refuse_existing(outputs, overwrite=overwrite)
     lost: list[str] = []
     if chosen == "hif":
         write_hif(document_from_dataset(dataset), target)
-        written, lost = [target], left_behind_by_hif(dataset)
+        written, lost = [target], details_left_behind(dataset)
     elif chosen == "table":
         written, lost = write_tables(dataset, target), left_behind_by_tables(dataset, target)
     elif chosen == "folder":
         write_folder(dataset, target, overwrite=overwrite)
-        written = [target]
+        written, lost = [target], details_left_behind(dataset)
     else:
         written = write_hmetis(dataset, target) if chosen == "hmetis" else write_cornell(dataset, target)
         lost = left_behind_by_text(dataset, hmetis=chosen == "hmetis")
@@ -85,7 +86,7 @@ def write_dataset(
 def outputs_of(target: Path, chosen: Format) -> list[Path]:
     """Every path that belongs to a dataset written to ``target``, whether this one needs it or not."""
     if chosen == "table":
-        return [target, neighbour(target, "nodes"), neighbour(target, "hyperedges")]
+        return [target, table_neighbour(target, "nodes"), table_neighbour(target, "hyperedges")]
     return [target, *cornell_neighbours(target)] if chosen == "cornell" else [target]
 
 

@@ -13,16 +13,18 @@ import torch
 from torch import Tensor
 
 from edhnn.data.atomic import ByteWriter, atomic_folder, compressed_by_name, refuse_foreign
-from edhnn.data.dataset import NodeDataset, features_to_scipy
-from edhnn.data.json_values import need_finite_attributes, plain
+from edhnn.data.dataset import NodeDataset, Provenance, as_numpy, features_to_scipy
+from edhnn.data.json_values import need_finite_attributes, plain, what_json_holds
 from edhnn.data.readers.folder import ATTRIBUTES, FEATURES, HYPEREDGES, IDS, LABELS, SOURCE, WEIGHTS
 from edhnn.errors import DataError
 from edhnn.hypergraph import Hypergraph
 from edhnn.typing import JsonObject
 
+_ABOUT_THE_FILES = ("label_width", "label_type", "label_names", "features_type")
+
 
 def write_folder(dataset: NodeDataset, target: Path, *, overwrite: bool = False) -> None:
-    """Write a dataset as a folder; nothing of it is left behind.
+    """Write a dataset as a folder; nothing of it is left behind but details of its provenance that are not JSON.
 
     Args:
         dataset: The dataset.
@@ -61,23 +63,34 @@ def write_folder(dataset: NodeDataset, target: Path, *, overwrite: bool = False)
 
 
 def source_record(dataset: NodeDataset) -> JsonObject:
-    """What source.json says: what the source said, then what this dataset is."""
+    """What source.json says: what the source said about itself, then what this dataset is."""
     hypergraph = dataset.hypergraph
-    said = dataset.provenance.details.get("source")
+    found = dataset.provenance.details.get("source")
+    said: JsonObject = found if isinstance(found, dict) else {"read_from": dataset.provenance.format}
     return {
-        **(said if isinstance(said, dict) else {"read_from": dataset.provenance.format}),
+        **{key: value for key, value in said.items() if key not in _ABOUT_THE_FILES},
+        **_came_from(dataset.provenance, said),
         "name": dataset.name,
         "task": dataset.task,
         "class_names": None if dataset.class_names is None else list(dataset.class_names),
         "feature_names": None if dataset.feature_names is None else list(dataset.feature_names),
         **_types(dataset),
         "counts": {
-            **(said.get("counts", {}) if isinstance(said, dict) else {}),
+            **said.get("counts", {}),
             "nodes": hypergraph.num_nodes,
             "hyperedges": hypergraph.num_edges,
             "incidence_nnz": hypergraph.num_incidences,
         },
     }
+
+
+def _came_from(provenance: Provenance, said: JsonObject) -> JsonObject:
+    """The notes and details of how it was read; those of an earlier reading stay within."""
+    details, _ = what_json_holds({key: value for key, value in provenance.details.items() if key != "source"})
+    if not provenance.notes and not details:
+        return {}
+    earlier = {"provenance": said["provenance"]} if "provenance" in said else {}
+    return {"provenance": {"notes": list(provenance.notes), "details": {**earlier, **details}}}
 
 
 def _types(dataset: NodeDataset) -> JsonObject:
@@ -109,11 +122,10 @@ def _write_labels(stream: ByteWriter, y: Tensor) -> None:
 
 
 def _write_features(path: Path, x: Tensor) -> None:
-    x = x if x.dtype == torch.float64 else x.float()  # numpy lacks bfloat16
     if x.layout == torch.sparse_csr:
         sp.save_npz(path, features_to_scipy(x))
     else:
-        np.savez_compressed(path, x=x.cpu().numpy())
+        np.savez_compressed(path, x=as_numpy(x))
 
 
 def _write_json(path: Path, content: JsonObject) -> None:

@@ -12,12 +12,13 @@ import pyarrow as pa
 import pyarrow.csv
 import torch
 
-from edhnn.data.columns import ColumnRequest, exact_array, is_rounded, label_columns, numbers_in
+from edhnn.data.column_values import exact_array, is_rounded, numbers_in
+from edhnn.data.columns import ColumnRequest, label_columns
 from edhnn.data.dataset import NodeDataset
 from edhnn.data.ids import IdColumn, Ids
 from edhnn.data.plain_integers import integers_if_all_canonical
-from edhnn.data.readers.arrow_tables import table_kind
 from edhnn.data.readers.as_written import kept_as_text, may_say_less
+from edhnn.data.table_names import table_kind
 
 
 def left_behind_by_tables(dataset: NodeDataset, target: Path) -> list[str]:
@@ -31,6 +32,7 @@ def left_behind_by_tables(dataset: NodeDataset, target: Path) -> list[str]:
         names: Any = dataset.class_names or range(dataset.num_classes or 0)
         used = sorted({names[number] for number in set(dataset.y.tolist()) if number >= 0})
         lost += ["the numbers of the classes (a reader sorts those in use)"] if used != list(names) else []
+        lost += ["the labels of the class '' (a reader takes them for unlabelled)"] if "" in used else []
     guessed = label_columns([*feature_heads(dataset), *dataset.node_attributes], ColumnRequest())
     lost += [*_labels(dataset, guessed), *_features(dataset, () if dataset.y is not None else guessed)]
     if numbers_in(dataset.edge_attributes.get("weight", ("none",))) is not None:

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from contextlib import ExitStack
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
-import torch
-from torch import Tensor
 
 from edhnn.data.atomic import atomic_file, compressed_by_name
-from edhnn.data.columns import exact_array
-from edhnn.data.dataset import NodeDataset
+from edhnn.data.column_values import exact_array
+from edhnn.data.dataset import NodeDataset, as_numpy
 from edhnn.data.ids import Ids
-from edhnn.data.readers.arrow_tables import table_kind
+from edhnn.data.table_names import table_kind, table_name, table_neighbour
 from edhnn.data.writers.table_losses import feature_heads, is_sparse, label_heads, look_like_integers
-from edhnn.errors import DataError, UsageError
+from edhnn.errors import DataError
 from edhnn.typing import IndexArray
 
 
@@ -52,24 +50,17 @@ def write_tables(dataset: NodeDataset, target: Path) -> list[Path]:
     tables = {target: pa.table(incidences)}
     nodes = _node_columns(dataset, text=text)
     if len(nodes) > 1 or bool((hypergraph.degree == 0).any()) or not _in_order(dataset.node_ids, node, text=text):
-        tables[neighbour(target, "nodes")] = _table(nodes, text=text)
+        tables[table_neighbour(target, "nodes")] = _table(nodes, text=text)
     edges = [("id", _ids(dataset.edge_ids, None, "hyperedge", text=text))]
     edges += [(name, _column(name, column)) for name, column in dataset.edge_attributes.items()]
     if hypergraph.edge_weight is not None:
         edges.append(("weight", pa.array(hypergraph.edge_weight.cpu().numpy())))
     if len(edges) > 1 or bool((hypergraph.edge_size == 0).any()) or not _in_order(dataset.edge_ids, edge, text=text):
-        tables[neighbour(target, "hyperedges")] = _table(edges, text=text)
+        tables[table_neighbour(target, "hyperedges")] = _table(edges, text=text)
     with ExitStack() as files:  # all of them or none
         for path, table in tables.items():
             _write(table, files.enter_context(atomic_file(path)), path)
     return list(tables)
-
-
-def neighbour(target: Path, what: str) -> Path:
-    """The node or hyperedge table beside an incidence table."""
-    name = target.name.removesuffix(".gz")
-    stem = name[: name.rfind(".")]
-    return target.with_name(f"{stem}.{what}{target.name.removeprefix(stem)}")
 
 
 def _ids(ids: Ids, numbers: IndexArray | None, kind: str, *, text: bool) -> pa.Array:
@@ -104,7 +95,7 @@ def _node_columns(dataset: NodeDataset, *, text: bool) -> list[tuple[str, pa.Arr
     if dataset.y is not None:
         columns += _label_columns(dataset)
     if dataset.x is not None:
-        x = _numbers(dataset.x.to_dense() if is_sparse(dataset) else dataset.x)
+        x = as_numpy(dataset.x.to_dense() if is_sparse(dataset) else dataset.x)
         columns += [(name, pa.array(x[:, number])) for number, name in enumerate(feature_heads(dataset))]
     return columns + [(name, _column(name, column)) for name, column in dataset.node_attributes.items()]
 
@@ -114,22 +105,16 @@ def _label_columns(dataset: NodeDataset) -> list[tuple[str, pa.Array]]:
     if dataset.task == "classification":
         names: Any = dataset.class_names or range(dataset.num_classes or 0)
         return [("label", _column("label", [None if number < 0 else names[number] for number in dataset.y.tolist()]))]
-    y = _numbers(dataset.y)
+    y = as_numpy(dataset.y)
     if y.ndim == 1:
         return [("label", pa.array(y, from_pandas=True))]
     return [(head, pa.array(y[:, number], from_pandas=True)) for number, head in enumerate(label_heads(dataset))]
 
 
-def _numbers(tensor: Tensor) -> npt.NDArray[np.floating[Any]]:
-    """The numbers in a type that numpy has."""
-    array: npt.NDArray[np.floating[Any]] = (tensor if tensor.dtype == torch.float64 else tensor.float()).cpu().numpy()
-    return array
-
-
 def _table(columns: list[tuple[str, pa.Array]], *, text: bool) -> pa.Table:
     names = [name for name, _ in columns]
-    for name in names:
-        if names.count(name) > 1:
+    for name, times in Counter(names).items():
+        if times > 1:
             raise DataError(
                 f"Column names must differ. '{name}' is the name of two of the ids, weights, labels, features and "
                 "attributes."
@@ -151,8 +136,7 @@ def _column(name: str, values: Any) -> pa.Array:
 
 def write_table(table: pa.Table, target: Path) -> None:
     """Write one table, CSV, TSV or Parquet by its name, whole or not at all."""
-    if table_kind(target) is None:
-        raise UsageError(f"A table must end in .csv, .tsv or .parquet (.gz may follow). Got '{target.name}'.")
+    table_name(target)
     with atomic_file(target) as path:
         _write(table, path, target)
 

@@ -90,6 +90,8 @@ def left_behind_by_text(dataset: NodeDataset, *, hmetis: bool) -> list[str]:
     lost += ["the incidence weights"] if hypergraph.incidence_weight is not None else []
     lost += ["the hyperedge weights"] if hypergraph.edge_weight is not None and not hmetis else []
     held = {"weight"} if hmetis else set()
+    if hmetis and any(type(weight) is not int for weight in dataset.node_attributes.get("weight", ())):
+        lost.append("that the node weights are not integers (written as whole numbers)")
     lost += [f"the node attribute '{name}'" for name in dataset.node_attributes if name not in held]
     lost += [f"the hyperedge attribute '{name}'" for name in dataset.edge_attributes]
     return lost
