@@ -214,6 +214,28 @@ def test_a_picture_shows_the_solve(shop, refuse):  # noqa: F811
     assert sorted(path.name for path in shop.iterdir() if path.is_file()) == ["seeds.csv", "shop.csv", "solve.png"]
 
 
+def test_every_guess_is_said(shop, here):  # noqa: F811
+    _, _, errors = here("diffuse", "shop.csv", "--seeds", "seeds.csv", "--json", folder=shop)
+    assert "note: node column guessed: 'item'" in errors
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--out", "s.txt"], "must end in .csv, .tsv or .parquet"),
+        (["--out", "nowhere/s.csv"], "The folder 'nowhere' must exist before 's.csv'"),
+        (["--out", "folder.csv", "--force"], "'folder.csv' must be a file. It is a folder"),
+        (["--out", "s.csv", "--picture", "s.csv"], "A picture must end in .png. Got 's.csv'"),
+        (["--picture", "nowhere/p.png"], "The folder 'nowhere' must exist before 'p.png'"),
+    ],
+)
+def test_targets_are_looked_at_before_the_solve(shop, refuse, monkeypatch, flags, message):  # noqa: F811
+    (shop / "folder.csv").mkdir()
+    monkeypatch.setattr("edhnn.cli.diffuse.diffuse", lambda *_, **__: pytest.fail("it began to solve"))
+    assert message in refuse(2, "diffuse", "shop.csv", "--seeds", "seeds.csv", *flags, folder=shop)
+    assert not (shop / "s.csv").exists()
+
+
 def test_weights_of_memberships_are_refused_or_left_out_on_request(shop, refuse):  # noqa: F811
     rows = (shop / "shop.csv").read_text().splitlines()
     weighted = [rows[0] + ",weight", *(f"{row},{2 + k}" for k, row in enumerate(rows[1:]))]

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -148,6 +149,74 @@ def trained(animals):
     return folder
 
 
+def test_every_guess_is_said(animals, here):  # noqa: F811
+    run = trained(animals)
+    for command in (
+        ["train", "part.csv", "--out", "guessed", "--json", *SMALL],
+        ["predict", run, "full.csv", "--out", "guessed.csv", "--json"],
+        ["evaluate", run, "part.csv", "--json"],
+    ):
+        code, output, errors = here(*command, folder=animals)
+        assert code == 0, errors
+        assert json.loads(output)
+        assert "note: table of nodes found beside it: 'part.nodes.csv'" in errors or "full.nodes.csv" in errors
+        assert "note: feature columns guessed" in errors
+    assert json.loads((animals / "guessed/config.json").read_text())["dataset"]["feature_names"] == [
+        "size", "age", "weight_kg"
+    ]  # fmt: skip
+    assert "size, age, weight_kg" in (animals / "guessed/report.html").read_text()
+
+
+def test_a_request_that_was_refused_leaves_the_folder_to_the_next(animals, here, refuse):  # noqa: F811
+    command = ["train", "part.csv", "--label", "kind", "--out", "second-try"]
+    assert "dropout rate" in refuse(2, *command, *SMALL, "--set", "dropout=2", folder=animals)
+    assert "dropout rate" in refuse(2, *command, "--set", "dropout=2", "--jobs", "2", folder=animals)
+    assert "'restart' must be a finite" in refuse(2, *command, "--set", "restart=nan", folder=animals)
+    assert here(*command, *SMALL, folder=animals)[0] == 0
+
+
+def test_names_with_dollars_and_brackets(animals, here):  # noqa: F811
+    for end in (".csv", ".nodes.csv"):
+        text = (animals / f"part{end}").read_text().replace(",cat,", ",$10%-$20%,")
+        (animals / f"$a_{{b$[red]{end}").write_text(text)
+    code, output, errors = here("train", "$a_{b$[red].csv", "--label", "kind", "--out", "[red]", *SMALL, folder=animals)
+    assert code == 0, errors
+    (animals / "b[").mkdir()
+    code, output, errors = here("predict", "[red]", "$a_{b$[red].csv", "--out", "b[/b]:cat:.csv", folder=animals)
+    assert code == 0, errors
+    assert "Written: b[/b]:cat:.csv, 48 nodes" in output
+
+
+def test_where_predictions_go_is_looked_at_first(animals, refuse, monkeypatch):  # noqa: F811
+    monkeypatch.setattr("edhnn.cli.predict.load_models", lambda *_: pytest.fail("it began to work"))
+    for target, words in (
+        ("p.txt", "must end in .csv, .tsv or .parquet"),
+        ("nowhere/p.csv", "The folder 'nowhere' must exist"),
+        ("part.csv", "exists already"),
+    ):
+        assert words in refuse(2, "predict", "done", "part.csv", "--out", target, folder=animals)
+
+
+def test_letters_that_the_terminal_does_not_have(animals):
+    (animals / "naïve.csv").write_text("node,hyperedge\na,1\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "edhnn.cli.main", "data", "info", "naïve.csv"],
+        cwd=animals, env={**os.environ, "PYTHONIOENCODING": "ascii"}, capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "na\\xefve" in done.stdout
+
+
+def test_an_interrupt_is_answered(animals, here, monkeypatch):  # noqa: F811
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("edhnn.cli.predict.load_models", interrupted)
+    code, output, errors = here("evaluate", "done", "part.csv", folder=animals)
+    assert (code, output) == (130, "")
+    assert "Interrupted; nothing was left half-written." in errors
+
+
 def test_a_full_disk_is_said(animals, here, monkeypatch):  # noqa: F811
     from edhnn.training import split_run
 
@@ -222,6 +291,10 @@ def test_a_run_reads_other_files_with_its_own_columns(tmp_path, here):  # noqa: 
     code, _, errors = here("evaluate", "run", "new.csv", "--json", folder=tmp_path)
     assert code == 1
     assert "An evaluation needs labels. 'new' has none" in errors
+    plain = ["--label", "outcome", "--out", "plain", *TINY]
+    assert here("train", "people.csv", "--features", "y", *plain, folder=tmp_path)[0] == 0
+    _, output, _ = here("evaluate", "plain", "people.csv", "--label", "outcome", "--json", folder=tmp_path)
+    assert json.loads(output)["same_data"]  # though its features were not named again
     write_people(tmp_path, "odd", {**known, "outcome": lambda v: "a" if v else 1, "class": lambda v: v % 2})
     code, _, errors = here("evaluate", "run", "odd.csv", "--json", folder=tmp_path)
     assert code == 1  # and not another column in its place
@@ -230,6 +303,16 @@ def test_a_run_reads_other_files_with_its_own_columns(tmp_path, here):  # noqa: 
     code, _, errors = here("predict", "run", "less.csv", "--out", "p.csv", folder=tmp_path)
     assert code == 1
     assert "'less' lacks 'y'" in errors
+
+
+def test_a_label_that_is_named_keeps_the_task_of_the_run(tmp_path, here):  # noqa: F811
+    write_people(tmp_path, "real", {"x": lambda v: v / 20, "price": lambda v: v * 0.75})
+    write_people(tmp_path, "whole", {"x": lambda v: v / 20, "target": lambda v: v})
+    code, _, errors = here("train", "real.csv", "--label", "price", "--out", "run", *TINY, folder=tmp_path)
+    assert code == 0, errors
+    code, output, errors = here("evaluate", "run", "whole.csv", "--label", "target", "--json", folder=tmp_path)
+    assert code == 0, errors
+    assert set(json.loads(output)["mean"]) == {"rmse", "mae", "r2"}
 
 
 def test_a_run_draws_features_as_it_did(tmp_path, here):  # noqa: F811

@@ -77,6 +77,12 @@ def test_it_is_diffusion_of_the_one_hot_labels(potential, strength):
     np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
+@pytest.mark.parametrize("strength", [0.0, -1.0, np.inf, np.nan])
+def test_the_strength_must_be_positive_and_finite(strength):
+    with pytest.raises(UsageError, match="The strength must be finite and positive"):
+        HypergraphLabelSpreading(strength=strength).fit(np.eye(3), [0, 1, -1])
+
+
 @pytest.mark.parametrize("strength", [0.1, 1.0, 20.0])
 def test_the_laplacian_clique_expansion_is_label_spreading_with_the_operator_of_hgnn(strength):
     incidence, truth = communities()
@@ -213,7 +219,7 @@ def test_grid_search_over_strength_and_potential():
     [
         ({"potential": "tvv"}, UsageError, "potential must be one of ce, divergence, tv, lec. Got 'tvv'"),
         ({"potential": "tv", "power": 3}, UsageError, "power of 'tv' must be 1 or 2. Got 3"),
-        ({"strength": 0.0}, UsageError, "strength must be positive, or no label moves. Got 0.0"),
+        ({"strength": 0.0}, UsageError, "strength must be finite and positive, or no label moves. Got 0.0"),
         ({"solver": "newton"}, UsageError, "solver must be one of"),
         ({"potential": "tv", "solver": "cg"}, UsageError, "clique expansion with the squared distance only"),
         ({"normalisation": "degre"}, UsageError, "normalisation must be one of .* Did you mean 'degree'"),

@@ -1,6 +1,7 @@
 """`EDHNNClassifier` and `EDHNNRegressor`: scikit-learn's contract, and what a user does with them."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 import torch
@@ -167,6 +168,40 @@ def test_unknown_values_of_a_plain_table():
     assert model.score(x, y) > 0.3
     with pytest.raises(ValueError, match="infinity"):
         EDHNNRegressor(epochs=2).fit(x, np.where(np.isnan(y), np.inf, y))
+
+
+def test_columns_in_another_order_are_refused(data):
+    few = NodeSamples(data.hypergraph, data.x[:, :3])
+    frame = pd.DataFrame(data.x[:, :3].numpy(), columns=["a", "b", "c"])
+    model = EDHNNClassifier(hidden=8, epochs=2).fit(data.hypergraph, data.y.numpy(), X=frame)
+    assert model.feature_names_in_.tolist() == ["a", "b", "c"]
+    expected = model.predict_proba(data.hypergraph, X=frame)
+    np.testing.assert_array_equal(model.predict_proba(few), expected)  # without names they are taken as they are
+    other = frame[["c", "a", "b"]]
+    for given in ((data.hypergraph, other), (NodeSamples(data.hypergraph, other)[:5],)):
+        with pytest.raises(DataError, match="in their order: a, b, c. Got c, a, b"):
+            model.predict_proba(*given)
+    np.testing.assert_array_equal(model.predict_proba(data.hypergraph, X=other[model.feature_names_in_]), expected)
+    model.fit(few, data.y.numpy())
+    assert not hasattr(model, "feature_names_in_")
+
+
+def test_features_given_twice_are_refused(data):
+    with pytest.raises(UsageError, match="holds its features already"):
+        EDHNNClassifier(hidden=8, epochs=2).fit(NodeSamples(data), data.y.numpy(), X=data.x)
+
+
+@pytest.mark.usefixtures("without_shape_checks")
+def test_numpy_numbers_are_numbers(data):
+    numbers = dict(epochs=np.int64(3), patience=np.arange(3)[2], learning_rate=np.float32(0.1), hidden=np.int64(8))
+    model = EDHNNClassifier(**numbers, dropout=np.float64(0.5)).fit(data, data.y.numpy())
+    assert model.n_iter_ <= 3
+    assert type(model.model_.config.hidden) is int
+
+
+def test_minus_one_is_no_class(data):
+    with pytest.raises(DataError, match=r"Got 1 class, '1', and 100 samples with -1, which means unlabelled"):
+        EDHNNClassifier(**SMALL).fit(data, data.y.numpy() * 2 - 1)
 
 
 def test_features_must_fit(data):

@@ -149,6 +149,26 @@ def test_plain_torch_modules_can_be_trained(tiny, split):
     assert fit(Plain(), tiny, split, TrainConfig(epochs=3)).outputs.shape == (40, 2)
 
 
+class Hiding(torch.nn.Module):
+    """A module whose dropout cannot be seen in its first outputs, as its last layer is zero."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.last = torch.nn.Linear(6, 8), torch.nn.Linear(8, 2)
+        self.dropout, self.modes = torch.nn.Dropout(0.5), []
+        torch.nn.init.zeros_(self.last.weight)
+
+    def forward(self, x, hypergraph):
+        self.modes.append(self.training)
+        return self.last(self.dropout(self.first(x)))
+
+
+def test_dropout_that_the_first_outputs_hide_stays_on(tiny, split):
+    model = Hiding()
+    fit(model, tiny, split, TrainConfig(epochs=5))
+    assert model.modes == [True, False] * 5 + [False]
+
+
 def regression(tiny, targets=1):
     generator = torch.Generator().manual_seed(0)
     weights = torch.randn(6, targets, generator=generator)
@@ -167,6 +187,17 @@ def test_regression_answers_in_the_labels_units(tiny, split, loss, targets):
     assert result.train["r2"] > 0.5
     assert 800 < result.objective.answers(result.outputs).mean() < 1200
     assert result.objective.metric == ("rmse" if loss == "mse" else "mae")
+
+
+@pytest.mark.parametrize("value", [1e25, 3e38])
+def test_a_validation_label_beyond_32_bits_squared_still_selects(tiny, split, value):
+    dataset = regression(tiny)
+    y = dataset.y.clone()
+    y[split.valid[0]] = value
+    model = model_for(dataset, outputs=1, dropout=0.0, input_dropout=0.0)
+    result = fit(model, replace(dataset, y=y), split, TrainConfig(epochs=3))
+    assert result.best_epoch >= 1
+    assert math.isfinite(result.valid["rmse"])
 
 
 def test_several_labels_with_unknown_entries(tiny, split):
@@ -239,6 +270,22 @@ def test_parts_must_hold_labels_and_be_apart(tiny, split):
         fit(model_for(tiny), tiny, Split(split.train, split.valid[:0], split.test))
     with pytest.raises(DataError, match="must not share nodes"):
         fit(model_for(tiny), tiny, Split(split.train, split.train[:5], split.test))
+
+
+@pytest.mark.usefixtures("without_shape_checks")
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda part: part - 40, "The test part of split 0 holds -"),
+        (lambda part: torch.cat([part, torch.tensor([77])]), "The test part of split 0 holds 77"),
+        (lambda part: part.numpy(), "The test part of split 0 is a ndarray"),
+        (lambda part: torch.ones(40, dtype=torch.bool), r"The test part of split 0 is torch.bool.*mask.nonzero"),
+        (lambda part: part.float(), "The test part of split 0 is torch.float32"),
+    ],
+)
+def test_parts_must_be_node_numbers(tiny, split, change, words):
+    with pytest.raises(DataError, match=rf"integer tensor of node numbers in 0\.\.39. {words}"):
+        fit(model_for(tiny), tiny, Split(split.train, split.valid, change(split.test)))
 
 
 def test_the_model_must_fit_the_data(tiny, split):

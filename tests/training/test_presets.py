@@ -82,7 +82,8 @@ def test_a_baseline_has_its_recorded_sizes_on_the_catalogue_and_auto_elsewhere(t
     assert "learning_rate" in sizes.train
     assert not {"learning_rate", "weight_decay"} & set(sizes.options)
     assert find_preset(tiny, "hgnn").origin.startswith("preset auto")
-    assert find_preset(tiny, "hgnn").options["hidden"] == 8 * find_preset(tiny, "unigat").options["hidden"]  # of 8 heads
+    heads = 8
+    assert find_preset(tiny, "hgnn").options["hidden"] == heads * find_preset(tiny, "unigat").options["hidden"]
     with pytest.raises(UsageError, match="It has them for: none"):
         find_preset(stand_in("cora"), "hgnn", "official")
 

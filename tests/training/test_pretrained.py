@@ -50,6 +50,17 @@ def test_a_round_trip_answers_with_the_same_bits(trained, named, tmp_path):
     pretrained.save_pretrained(folder, overwrite=True)
 
 
+def test_only_a_model_is_replaced(trained, tmp_path):
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis/chapter.tex").write_text("dear")
+    for overwrite in (True, False):
+        with pytest.raises(UsageError, match="is not a model folder, so it is not replaced"):
+            trained[0].save_pretrained(tmp_path / "thesis", overwrite=overwrite)
+    assert (tmp_path / "thesis/chapter.tex").read_text() == "dear"
+    (tmp_path / "empty").mkdir()
+    assert trained[0].save_pretrained(tmp_path / "empty").is_dir()
+
+
 def test_columns_are_found_by_name(trained, named, tmp_path):
     pretrained, _ = trained
     order = [3, 1, 0, 5, 4, 2]

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from edhnn.errors import MachineError
+from edhnn.errors import MachineError, UsageError
 from edhnn.training.processes import WorkerError, run_processes
 from edhnn.training.split_run import StoppedError
 
 WORKER = """
 import os, sys, time
 from pathlib import Path
-from edhnn.errors import EdhnnError
+from edhnn.errors import EdhnnError, UsageError
 from edhnn.training.processes import worker_main
 from edhnn.training.split_run import StoppedError
 
@@ -33,6 +33,8 @@ def work(should_stop):
         time.sleep(0.01)
     if FATE == "diverges":
         raise EdhnnError("The loss of split 0 must be finite.")
+    if FATE == "refuses":
+        raise UsageError("The width must be at least 1.")
     if FATE == "full":
         raise OSError(28, "No space left on device", "metrics.jsonl")
     if FATE == "killed":
@@ -46,7 +48,8 @@ worker_main(work)
 @pytest.fixture
 def module(tmp_path, monkeypatch) -> str:
     (tmp_path / "a_worker.py").write_text(WORKER)
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
+    before = os.environ.get("PYTHONPATH")
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{before}" if before else str(tmp_path))
     return "a_worker"
 
 
@@ -60,6 +63,7 @@ def begin(module: str, folder: Path, fate: str, count: int = 2) -> None:
     ("fate", "kind", "said"),
     [
         ("diverges", WorkerError, r"^The loss of split 0 must be finite\.$"),
+        ("refuses", UsageError, r"^The width must be at least 1\.$"),
         ("full", MachineError, r"^There must be room on the disk of 'metrics.jsonl'\."),
         ("killed", MachineError, "killed, most likely because memory ran out"),
     ],
@@ -67,6 +71,16 @@ def begin(module: str, folder: Path, fate: str, count: int = 2) -> None:
 def test_the_failure_is_told_and_not_the_stop_it_caused(module, tmp_path, fate, kind, said):
     with pytest.raises(kind, match=said):
         begin(module, tmp_path, fate)
+
+
+def test_a_users_files_are_not_modules_of_a_worker(module, tmp_path, monkeypatch):
+    folder = tmp_path / "data"
+    folder.mkdir()
+    for name in ("statistics", "random"):
+        (folder / f"{name}.py").write_text("raise SystemExit('a file of the user was run')")
+    monkeypatch.chdir(folder)
+    with pytest.raises(StoppedError, match="saved"):
+        begin(module, tmp_path, "alone", count=1)
 
 
 def test_workers_that_left_before_the_parent_looked_are_a_stop(module, tmp_path):

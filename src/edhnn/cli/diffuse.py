@@ -14,12 +14,12 @@ import torch
 import typer
 
 from edhnn.cli.options import Json, ReadOptions, Source, with_read_options
-from edhnn.cli.output import console, facts_table, print_json, say
+from edhnn.cli.output import console, facts_table, print_json, say, say_notes
+from edhnn.cli.targets import check_targets
 from edhnn.data.atomic import atomic_file
 from edhnn.data.dataset import NodeDataset
 from edhnn.data.progress import DelayedBar
 from edhnn.data.readers.seeds import read_seeds
-from edhnn.data.writers import refuse_existing
 from edhnn.data.writers.tables import write_table
 from edhnn.diffusion.diffuse import PotentialName, SolverName, diffuse
 from edhnn.diffusion.solution import Outcome, Solution, StepRecord
@@ -53,8 +53,9 @@ def diffuse_command(
     options: ReadOptions,
 ) -> None:
     """Diffuse seed values over a hypergraph: minimise sum (h - x)^2 + strength * sum g(H_e), and say how well."""
-    refuse_existing([path for path in (out, picture) if path is not None], overwrite=force)
+    check_targets(table=out, picture=picture, overwrite=force)
     dataset = options.read(source, keep_missing=True)
+    say_notes(dataset.provenance.notes)
     hypergraph = _usable(dataset.hypergraph, ignore_weights=ignore_weights)
     x = read_seeds(seeds, dataset, options.limits)
     begun = time.perf_counter()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sys
+from collections.abc import Iterable
 
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from edhnn.typing import JsonObject
 
@@ -20,21 +22,34 @@ def print_json(content: JsonObject | list[JsonObject]) -> None:
 
 def console() -> Console:
     """Text for people, on standard output."""
-    return Console(highlight=False)
+    return Console(highlight=False, emoji=False)
 
 
 def say(message: str, *, style: str | None = None) -> None:
     """A remark beside the results, on standard error."""
-    Console(stderr=True, highlight=False, soft_wrap=True).print(message, style=style, markup=False)
+    Console(stderr=True, highlight=False, emoji=False, soft_wrap=True).print(message, style=style, markup=False)
+
+
+def say_notes(notes: Iterable[str]) -> None:
+    """What a reader guessed or mended."""
+    for note in notes:
+        say(f"note: {note}")
+
+
+def spell_out_what_cannot_be_shown() -> None:
+    """Let both streams write letters that their encoding does not have as backslash escapes."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def facts_table(title: str, rows: list[tuple[str, str]]) -> Table:
     """Two columns: a name and a value."""
-    table = Table(title=escape(title), show_header=False, title_justify="left", title_style="bold")
+    table = Table(title=Text(title, style="bold"), show_header=False, title_justify="left")
     table.add_column(style="cyan")
     table.add_column(justify="right")
     for name, value in rows:
-        table.add_row(escape(name), escape(value))
+        table.add_row(Text(name), Text(value))
     return table
 
 

@@ -9,10 +9,10 @@ from typing import Annotated
 import typer
 
 from edhnn.cli.options import Json, ReadOptions, Source, kind_of, with_read_options
-from edhnn.cli.output import console, facts_table, number, print_json
+from edhnn.cli.output import console, facts_table, number, print_json, say_notes
+from edhnn.cli.targets import check_targets
 from edhnn.data.catalog import catalog
 from edhnn.data.dataset import NodeDataset
-from edhnn.data.writers import refuse_existing
 from edhnn.data.writers.tables import write_table
 from edhnn.errors import DataError, UsageError
 from edhnn.training.ensemble import load_models
@@ -38,16 +38,18 @@ def predict_command(
     options: ReadOptions,
 ) -> None:
     """Predict for every node of a hypergraph: the one trained on, a grown one, or another with the same features."""
-    refuse_existing([out], overwrite=force)
+    check_targets(table=out, overwrite=force)
     models = load_models(run, split)
     dataset = models.first.fitted(_read_like(options, source, models.first))
+    say_notes(dataset.provenance.notes)
     answers = models.answers(dataset)
     write_table(prediction_table(dataset, answers, models.first), out)
     facts = {"predictions": str(out), "num_nodes": len(answers), "models": len(models.members)}
     if as_json:
         print_json(facts)
     else:
-        console().print(f"Written: {out}, {len(answers):,} nodes, by {len(models.members)} models", soft_wrap=True)
+        words = f"Written: {out}, {len(answers):,} nodes, by {len(models.members)} models"
+        console().print(words, soft_wrap=True, markup=False)
 
 
 @with_read_options
@@ -56,7 +58,9 @@ def evaluate_command(
 ) -> None:
     """Compare a run's predictions with the labels of a hypergraph; on the run's own data, with test labels only."""
     models = load_models(run, split)
-    found = evaluate_run(run, _read_like(options, source, models.first, labels=True), split, models=models)
+    dataset = _read_like(options, source, models.first, labels=True)
+    say_notes(dataset.provenance.notes)
+    found = evaluate_run(run, dataset, split, models=models)
     if as_json:
         print_json(found)
         return
@@ -89,8 +93,8 @@ def _read_like(options: ReadOptions, source: str, model: Pretrained, *, labels: 
         return options.read(source)
     names = model.feature_names if options.features is None else None
     alike = options
-    if labels and not options.label and "label_columns" in known:
-        alike = replace(options, label=known["label_columns"], task=options.task or model.objective.task)
+    if labels and (label := options.label or known.get("label_columns")):
+        alike = replace(options, label=label, task=options.task or model.objective.task)
     for wish, features in ((alike, None), (alike, names), (options, names))[: 1 if names is None else 3]:
         try:
             found = wish.read(source, features=features)

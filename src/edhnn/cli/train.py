@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from edhnn.cli.options import Json, ReadOptions, with_read_options
-from edhnn.cli.output import console, facts_table, print_json, say
+from edhnn.cli.output import console, facts_table, print_json, say, say_notes
 from edhnn.data.files import size_in_words
 from edhnn.errors import MachineError, machine_errors
 from edhnn.training.presets import PresetName
@@ -61,6 +61,7 @@ def train_command(
     )
     asked = given.over(asked)
     dataset = options.read(source)
+    say_notes(dataset.provenance.notes)
     named = request_from_settings(settings or [], asked.model or "ed-hnn")
     plan = named.over(asked).plan(dataset)
     folder = out or _default_folder(f"{dataset.name}-{plan.model}", resume=resume)

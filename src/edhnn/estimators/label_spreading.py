@@ -7,6 +7,7 @@ this module at first use, as scikit-learn takes longer to import than the rest o
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import Any
 
@@ -170,8 +171,8 @@ class HypergraphLabelSpreading(ClassifierMixin, BaseEstimator):  # type: ignore[
         return accuracy_where_labelled(y, self.predict(X), sample_weight)
 
     def _diffused(self, hypergraph: Hypergraph, one_hot: FloatArray) -> tuple[Solution, float]:
-        if not self.strength > 0:
-            raise UsageError(f"The strength must be positive, or no label moves. Got {self.strength}.")
+        if not 0 < self.strength < math.inf:
+            raise UsageError(f"The strength must be finite and positive, or no label moves. Got {self.strength}.")
         x = torch.from_numpy(one_hot).to(hypergraph.device)
         potential, factor = make_potential(self.potential, self.power), 1.0
         options: dict[str, Any] = {"tolerance": self.tolerance, "max_steps": self.max_steps}

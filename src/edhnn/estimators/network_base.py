@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from edhnn.training.checks import check_features
 from edhnn.training.config import TrainConfig
 from edhnn.training.fit import FitResult, fit_inputs
 from edhnn.training.inputs import Inputs, Scaling, make_inputs
+from edhnn.training.written_values import declared
 from edhnn.typing import FloatArray, IntArray
 
 _TUNED = ("num_iterations", "hidden", "restart", "dropout")
@@ -82,7 +84,7 @@ class NetworkEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is 
 
         Raises:
             DataError: if labels or features cannot be learned from.
-            UsageError: if a parameter is not among its choices.
+            UsageError: if a parameter is not among its choices, or features are given twice.
         """
         options = self._options()
         samples = self._samples(hypergraph, X, y, reset=True)
@@ -124,10 +126,12 @@ class NetworkEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is 
         return answers[samples.nodes]
 
     def _samples(self, data: object, features: object, y: object, *, reset: bool) -> NodeSamples:
-        if isinstance(data, NodeSamples):
-            return data
-        if isinstance(data, Hypergraph | NodeDataset):
-            return NodeSamples(data, features)
+        if isinstance(data, NodeSamples) and features is not None:
+            raise UsageError("A NodeSamples holds its features already: leave X out, or give the Hypergraph.")
+        if isinstance(data, NodeSamples | Hypergraph | NodeDataset):
+            samples = data if isinstance(data, NodeSamples) else NodeSamples(data, features)
+            self._check_names(samples.feature_names, reset=reset)
+            return samples
         if features is not None:
             raise UsageError("With X beside it, the first argument must be a Hypergraph. Got a table.")
         options: dict[str, Any] = {"accept_sparse": "csr", "reset": reset, "dtype": np.float32}
@@ -140,10 +144,26 @@ class NetworkEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is 
         alone = torch.empty(0, dtype=torch.int64)
         return NodeSamples(Hypergraph(alone, alone, table.shape[0], 0), table)
 
+    def _check_names(self, names: tuple[str, ...] | None, *, reset: bool) -> None:
+        """Keep the names of the columns when fitting, and compare them afterwards, as scikit-learn does with tables."""
+        if reset:
+            if names is not None:
+                self.feature_names_in_ = np.array(names, dtype=object)
+            elif hasattr(self, "feature_names_in_"):
+                del self.feature_names_in_
+            return
+        known = tuple(getattr(self, "feature_names_in_", ()))
+        if known and names is not None and known != names:
+            raise DataError(
+                f"The columns of X must be those of the fit, in their order: {_shown(known)}. Got {_shown(names)}.",
+                remedy="Select them by name: X[model.feature_names_in_].",
+            )
+
     def _options(self) -> dict[str, Any]:
         chosen = {name: getattr(self, name) for name in _TUNED if getattr(self, name) is not None}
-        options = {**(self.options or {}), **chosen}
-        make_config(self.model, **options)  # names that do not exist are refused here
+        make_config(self.model)  # a name that does not exist is refused here, and options below
+        options = declared(MODELS[self.model].config, {**(self.options or {}), **chosen})
+        make_config(self.model, **options)
         return options
 
     def _train_config(self, samples: NodeSamples) -> TrainConfig:
@@ -180,6 +200,10 @@ class NetworkEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is 
 
     def _dataset(self, samples: NodeSamples, nodes: IntArray, labels: Any) -> NodeDataset:
         raise NotImplementedError
+
+
+def _shown(names: Sequence[str]) -> str:
+    return ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
 
 
 def sample_targets(y: object, count: int) -> Any:

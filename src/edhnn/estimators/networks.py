@@ -48,6 +48,7 @@ class EDHNNClassifier(ClassifierMixin, NetworkEstimator):  # type: ignore[misc]
         best_epoch_: The selected epoch.
         n_iter_: Epochs trained.
         n_features_in_: Number of features.
+        feature_names_in_: Names of the features, where they came with names.
 
     Example:
         >>> from edhnn import EDHNNClassifier, contextual_sbm
@@ -73,7 +74,12 @@ class EDHNNClassifier(ClassifierMixin, NetworkEstimator):  # type: ignore[misc]
             raise DataError(f"At least one node must be labelled. All {count} entries of 'y' are {UNLABELLED}.")
         self.classes_ = np.unique(labels[known])
         if len(self.classes_) < 2:
-            raise DataError(f"Training needs nodes of at least 2 classes. Got 1 class, {self.classes_[0]!r}.")
+            hidden = int((~known).sum())
+            unlabelled = f", and {hidden} samples with {UNLABELLED}, which means unlabelled" if hidden else ""
+            raise DataError(
+                f"Training needs nodes of at least 2 classes. Got 1 class, '{self.classes_[0]}'{unlabelled}.",
+                remedy=f"Give a class that is called {UNLABELLED} another name." if hidden else None,
+            )
         return labels, known
 
     def _dataset(self, samples: NodeSamples, nodes: IntArray, labels: Any) -> NodeDataset:

@@ -26,8 +26,11 @@ class NodeSamples:
 
     Args:
         hypergraph: The hypergraph, or a `NodeDataset` with features.
-        x: Features, a row per node: an array, a sparse matrix or a tensor.
+        x: Features, a row per node: an array, a sparse matrix, a tensor, or a table with named columns.
         nodes: The selected nodes; all of them if not given.
+
+    Attributes:
+        feature_names: The columns, where they are named.
 
     Raises:
         DataError: if rows and nodes do not fit.
@@ -41,8 +44,10 @@ class NodeSamples:
     """
 
     def __init__(self, hypergraph: Hypergraph | NodeDataset, x: object = None, nodes: object = None) -> None:
+        self.feature_names = _column_names(x)
         if isinstance(hypergraph, NodeDataset):
-            x = hypergraph.x if x is None else x
+            if x is None:
+                x, self.feature_names = hypergraph.x, hypergraph.feature_names
             hypergraph = hypergraph.hypergraph
         if x is None:
             raise DataError("A network needs node features. Got none.", remedy="Give them as X, a row per node.")
@@ -62,10 +67,18 @@ class NodeSamples:
 
     def __getitem__(self, key: Any) -> NodeSamples:
         rows = key[0] if isinstance(key, tuple) else key
-        return NodeSamples(self.hypergraph, self.x, np.atleast_1d(self.nodes[rows]))
+        selected = NodeSamples(self.hypergraph, self.x, np.atleast_1d(self.nodes[rows]))
+        selected.feature_names = self.feature_names
+        return selected
 
     def __repr__(self) -> str:
         return f"NodeSamples({len(self)} of {self.hypergraph.num_nodes} nodes, {self.x.shape[1]} features)"
+
+
+def _column_names(x: object) -> tuple[str, ...] | None:
+    """The names of a table's columns, where all are text."""
+    names = tuple(getattr(x, "columns", ()))
+    return names if names and all(isinstance(name, str) for name in names) else None
 
 
 def as_tensor(x: object) -> Tensor:

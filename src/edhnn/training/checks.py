@@ -63,11 +63,12 @@ def check_features(dataset: NodeDataset) -> None:
 
 
 def check_splits(dataset: NodeDataset, splits: Sequence[Split]) -> None:
-    """Refuse splits that overlap, have an empty part, or leave a class without training nodes."""
+    """Refuse splits that are not node numbers, overlap, have an empty part, or leave a class without training nodes."""
     y = labels_of(dataset)
     for number, split in enumerate(splits):
         parts = {"training": split.train, "validation": split.valid, "test": split.test}
         for name, part in parts.items():
+            _check_numbers(part, f"The {name} part of split {number}", len(y))
             if not _any_known(y[part]):
                 raise DataError(
                     f"Each part of a split needs labelled nodes. The {name} part of split {number} has none among its "
@@ -79,6 +80,20 @@ def check_splits(dataset: NodeDataset, splits: Sequence[Split]) -> None:
             raise DataError(f"The parts of a split must not share nodes. Those of split {number} do.")
         if dataset.task == "classification":
             _check_classes(dataset, y, number, split)
+
+
+def _check_numbers(part: object, what: str, nodes: int) -> None:
+    must = f"A part of a split must be an integer tensor of node numbers in 0..{nodes - 1}."
+    if not isinstance(part, Tensor):
+        raise DataError(f"{must} {what} is a {type(part).__name__}.", remedy="Use torch.as_tensor(...).")
+    if part.dim() != 1 or part.dtype not in (torch.int64, torch.int32):
+        raise DataError(
+            f"{must} {what} is {part.dtype} with {part.dim()} dimensions.",
+            remedy="Turn a mask into numbers with mask.nonzero()[:, 0].",
+        )
+    outside = part[(part < 0) | (part >= nodes)]
+    if len(outside):
+        raise DataError(f"{must} {what} holds {int(outside[0])}.")
 
 
 def _check_classes(dataset: NodeDataset, y: Tensor, number: int, split: Split) -> None:

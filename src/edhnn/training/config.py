@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal, final, get_args
+from typing import Any, Literal, final, get_args
 
 from edhnn.errors import UsageError, unknown_name
 from edhnn.hypergraph import Hypergraph
+from edhnn.training.written_values import plain
 from edhnn.transforms import add_singletons
 
 Schedule = Literal["none", "cosine"]
@@ -45,6 +46,8 @@ class TrainConfig:
     transforms: tuple[str, ...] = ("add_singletons",)
 
     def __post_init__(self) -> None:
+        for name in ("epochs", "learning_rate", "weight_decay", "patience"):
+            object.__setattr__(self, name, plain(getattr(self, name)))
         for name in ("epochs", "patience"):
             count = getattr(self, name)
             if not (count is None and name == "patience") and (not isinstance(count, int) or count < 1):
@@ -61,7 +64,10 @@ class TrainConfig:
         ):
             if getattr(self, name) not in choices:
                 raise unknown_name(f"'{name}'", str(getattr(self, name)), choices)
-        for transform in self.transforms:
+        transforms: Any = self.transforms
+        if not isinstance(transforms, tuple | list):
+            raise UsageError(f"'transforms' must be a list of names, [\"add_singletons\"]. Got {transforms!r}.")
+        for transform in transforms:
             if transform not in TRANSFORMS:
                 raise unknown_name("transform", transform, TRANSFORMS)
 

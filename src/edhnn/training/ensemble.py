@@ -6,6 +6,7 @@ the highest validation score would pick the luckiest validation part, and one mo
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import final
@@ -16,9 +17,12 @@ from torch import Tensor
 
 from edhnn.data.dataset import NodeDataset
 from edhnn.errors import DataError, UsageError
-from edhnn.training.pretrained import Pretrained, from_pretrained
+from edhnn.training.pretrained import Pretrained, from_pretrained, is_pretrained
 from edhnn.training.run_folder import RunFolder
 from edhnn.training.tasks import labels_of
+from edhnn.typing import NodeOrEdgeId
+
+_PLAIN_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}")
 
 
 @final
@@ -64,7 +68,7 @@ def load_models(path: Path, split: int | None = None) -> Ensemble:
     Raises:
         UsageError: if it is neither, the run is not finished, or there is no such split.
     """
-    if (path / "model.safetensors").is_file():
+    if is_pretrained(path):
         if split is not None:
             raise UsageError(f"'{path}' is a single model: --split does not apply.")
         return Ensemble((from_pretrained(path),))
@@ -101,6 +105,8 @@ def with_classes(dataset: NodeDataset, model: Pretrained) -> NodeDataset:
 def _numbered(dataset: NodeDataset, model: Pretrained) -> NodeDataset:
     ours, theirs, y = model.class_names, dataset.class_names, dataset.y
     assert y is not None
+    if ours is not None and theirs is not None:
+        theirs = _written_alike(theirs, ours)
     if ours is None or theirs is None or ours == theirs:
         if (dataset.num_classes or 0) > model.model.num_classes:
             raise DataError(
@@ -120,8 +126,22 @@ def _numbered(dataset: NodeDataset, model: Pretrained) -> NodeDataset:
     return replace(dataset, y=mapped[y], class_names=ours)
 
 
+def _written_alike(names: tuple[NodeOrEdgeId, ...], known: tuple[NodeOrEdgeId, ...]) -> tuple[NodeOrEdgeId, ...]:
+    """Whole numbers as text, or text as the whole numbers it spells plainly, where the known names are all of one kind.
+
+    A text file carries no types: of the classes 1, 2 and x, one that holds 1 and 2 only reads them as numbers.
+    """
+    if all(isinstance(name, str) for name in known):
+        return tuple(map(str, names))
+    if all(isinstance(name, int) for name in known):
+        return tuple(int(name) if isinstance(name, str) and _PLAIN_INTEGER.fullmatch(name) else name for name in names)
+    return names
+
+
 def _ordered(dataset: NodeDataset, model: Pretrained) -> NodeDataset:
     y, ours = labels_of(dataset), model.label_names
+    if dataset.task == "regression" and y.shape[1] == model.objective.num_outputs == 1:
+        return dataset  # a single target may be called something else in another file
     theirs = dataset.class_names if dataset.task == "multilabel" else dataset.reading.get("label_columns")
     if y.shape[1] != model.objective.num_outputs or (ours and theirs and set(ours) != set(theirs)):
         shown = [", ".join(map(str, names)) if names else "unnamed" for names in (ours, theirs)]

@@ -15,7 +15,7 @@ from edhnn.training.ensemble import Ensemble, load_models
 from edhnn.training.inputs import make_inputs
 from edhnn.training.metrics import Metrics
 from edhnn.training.plan import dataset_sha256
-from edhnn.training.pretrained import Pretrained
+from edhnn.training.pretrained import Pretrained, is_pretrained
 from edhnn.training.run_folder import RunFolder, finite
 from edhnn.training.tasks import known_nodes, labels_of
 from edhnn.typing import JsonObject
@@ -43,13 +43,13 @@ def evaluate_run(
         DataError: if there are no labels, or features, classes or task do not fit.
     """
     models = models or load_models(path, split)
-    own = _is_own(path, dataset)
     if dataset.y is None:
         raise DataError(
             f"An evaluation needs labels. '{dataset.name}' has none.",
             remedy="Name the label column or attribute with --label.",
         )
     fitting = models.fitted(dataset)
+    own = _is_own(path, fitting)
     known = known_nodes(fitting)
     if not len(known):
         raise DataError(f"An evaluation needs labels. All nodes of '{dataset.name}' are unlabelled.")
@@ -74,11 +74,11 @@ def evaluate_run(
     )
 
 
-def _is_own(path: Path, dataset: NodeDataset) -> bool:
-    folder = RunFolder(path)
-    return folder.config.is_file() and (path / "splits.npz").is_file() and (
-        folder.plan()[1]["dataset"]["sha256"] == dataset_sha256(dataset)
-    )  # fmt: skip
+def _is_own(path: Path, fitting: NodeDataset) -> bool:
+    """Whether the dataset, its columns in the models' order, is the one that the run was trained on."""
+    if is_pretrained(path):
+        return False
+    return bool(RunFolder(path).plan()[1]["dataset"]["sha256"] == dataset_sha256(fitting))
 
 
 def _metrics(member: Pretrained, dataset: NodeDataset, nodes: torch.Tensor) -> Metrics:

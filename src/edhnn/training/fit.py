@@ -143,7 +143,7 @@ def fit_inputs(
         load_adam(optimiser, model, now.adam)
     begun, before = time.perf_counter(), now.seconds
     outputs: Tensor | None = None
-    noiseless: bool | None = None
+    noiseless: bool | None = None if isinstance(model, HypergraphModel) else False
 
     def snapshot() -> FitState:
         return replace(
@@ -163,8 +163,9 @@ def fit_inputs(
         model.train()
         outputs = model(x, hypergraph) if outputs is None else outputs
         if noiseless is None:
-            # A training pass that equals the evaluation pass in every bit has neither dropout nor batch statistics:
-            # then the evaluation of one epoch is the training pass of the next, and one of three passes is saved.
+            # A training pass of ours that equals the evaluation pass in every bit has neither dropout nor batch
+            # statistics: then the evaluation of one epoch is the training pass of the next, and a pass is saved.
+            # Of another's module one pass proves nothing: a last layer of zeros hides its dropout.
             noiseless = torch.equal(outputs, model.eval()(x, hypergraph))
             model.train()
         loss = objective.loss(outputs[split.train], y_train)

@@ -53,15 +53,24 @@ def make_inputs(dataset: NodeDataset, config: TrainConfig, scaling: Scaling | No
 
     Returns:
         The inputs.
+
+    Raises:
+        UsageError: if sparse features are to be scaled.
     """
     assert dataset.x is not None
+    check_scaling(dataset, config)
     x = dataset.x.to(torch.float32)
     if config.feature_scaling == "standard":
-        if x.layout == torch.sparse_csr:
-            raise UsageError("Only dense features can be scaled: sparse ones would fill up. Use feature_scaling none.")
         scaling = scaling or measure_scaling(x)
         x = scaling.applied(x)
     return Inputs(config.transformed(dataset.hypergraph), x, scaling)
+
+
+def check_scaling(dataset: NodeDataset, config: TrainConfig) -> None:
+    """Refuse to scale features that are sparse."""
+    assert dataset.x is not None
+    if config.feature_scaling == "standard" and dataset.x.layout == torch.sparse_csr:
+        raise UsageError("Only dense features can be scaled: sparse ones would fill up. Use feature_scaling none.")
 
 
 def measure_scaling(x: Tensor) -> Scaling:

@@ -17,6 +17,11 @@ def write_json(content: JsonObject, path: Path) -> None:
         temporary.write_text(text + "\n", encoding="utf-8")
 
 
+def said(error: Exception) -> str:
+    """What an error in reading said; of a key that is not there, that it is missing."""
+    return f"{error} is missing" if isinstance(error, KeyError) else str(error)
+
+
 def read_json(path: Path) -> JsonObject:
     """Read an object.
 

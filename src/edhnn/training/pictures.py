@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,15 +15,6 @@ from edhnn.typing import IntArray, JsonObject
 BLUE, ORANGE, GREY = "#3b6fb6", "#e08e45", "#8a8f98"
 _MANY_CLASSES = 20
 _DARK = 0.55
-
-
-def read_metrics(path: Path) -> list[list[JsonObject]]:
-    """The lines of a ``metrics.jsonl``, by split."""
-    by_split: dict[int, list[JsonObject]] = {}
-    for line in path.read_text(encoding="utf-8").splitlines():
-        record = json.loads(line)
-        by_split.setdefault(record["split"], []).append(record)
-    return [by_split[number] for number in sorted(by_split)]
 
 
 def learning_curve(splits: Sequence[Sequence[JsonObject]], metric: str, title: str) -> Figure:
@@ -45,7 +36,7 @@ def learning_curve(splits: Sequence[Sequence[JsonObject]], metric: str, title: s
     quality.legend(frameon=False, fontsize=8)
     for axes in (loss, quality):
         axes.spines[["top", "right"]].set_visible(False)
-    figure.suptitle(title, fontsize=11)
+    figure.suptitle(title, fontsize=11, parse_math=False)
     return figure
 
 
@@ -60,14 +51,15 @@ def confusion_picture(counts: IntArray, names: Sequence[str], title: str) -> Fig
     if few:
         places = range(len(names))
         shown = [name if len(name) < 15 else name[:13] + "…" for name in names]
-        axes.set_xticks(places, shown, rotation=45, ha="right")
-        axes.set_yticks(places, shown)
+        axes.set_xticks(places, shown, rotation=45, ha="right", parse_math=False)
+        axes.set_yticks(places, shown, parse_math=False)
         for row in places:
             for column in places:
                 colour = "white" if shares[row, column] > _DARK else "black"
                 text = str(int(counts[row, column]))
                 axes.text(column, row, text, ha="center", va="center", color=colour, fontsize=8)
-    axes.set(xlabel="predicted", ylabel="true", title=title)
+    axes.set(xlabel="predicted", ylabel="true")
+    axes.set_title(title, parse_math=False)
     figure.colorbar(image, ax=axes, shrink=0.8, label="share of the true class")
     return figure
 
@@ -79,12 +71,14 @@ def error_picture(true: Sequence[float], said: Sequence[float], title: str) -> F
     axes.plot(true, said, ".", color=BLUE, markersize=3, alpha=0.5)
     ends = [min([*true, *said]), max([*true, *said])]
     axes.plot(ends, ends, color=GREY, linewidth=0.8)
-    axes.set(xlabel="true", ylabel="predicted", title=title)
+    axes.set(xlabel="true", ylabel="predicted")
+    axes.set_title(title, parse_math=False)
     axes.spines[["top", "right"]].set_visible(False)
     return figure
 
 
 def save_figure(figure: Figure, path: Path) -> None:
     """Write a PNG, whole or not at all."""
-    with atomic_file(path) as temporary:
+    with atomic_file(path) as temporary, warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=r"Glyph .* missing")  # names in scripts the font does not have
         figure.savefig(temporary, format="png", dpi=120, metadata={"Software": None})

@@ -14,12 +14,12 @@ from edhnn.data.dataset import NodeDataset
 from edhnn.data.splits import Split, random_splits, splits_sha256
 from edhnn.errors import UsageError
 from edhnn.models.contract import HypergraphModel
-from edhnn.models.registry import make_config, make_model
+from edhnn.models.registry import MODELS, make_config, make_model
 from edhnn.seeding import derive_seed
 from edhnn.training.config import TrainConfig
 from edhnn.training.environment import package_version
 from edhnn.training.tasks import Objective, known_nodes, make_objective
-from edhnn.training.written_values import declared
+from edhnn.training.written_values import declared, plain
 from edhnn.typing import JsonObject
 
 RUN_FORMAT: Final = 1
@@ -47,6 +47,13 @@ class Plan:
     origin: str = "defaults"
 
     def __post_init__(self) -> None:
+        make_config(self.model)  # a name that does not exist is refused here
+        for name, value in (
+            ("options", declared(MODELS[self.model].config, self.options)),
+            ("num_splits", plain(self.num_splits)),
+            ("seed", plain(self.seed)),
+        ):
+            object.__setattr__(self, name, value)
         if self.num_splits < 1:
             raise UsageError(f"There must be at least 1 split. Got {self.num_splits}.")
         make_config(self.model, **self.options)
@@ -86,6 +93,7 @@ class Plan:
                 "num_features": dataset.num_features,
                 "num_classes": dataset.num_classes,
                 "class_names": None if dataset.class_names is None else list(dataset.class_names),
+                "feature_names": None if dataset.feature_names is None else list(dataset.feature_names),
                 **dataset.reading,
                 "sha256": dataset_sha256(dataset),
             },

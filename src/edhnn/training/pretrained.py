@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from edhnn.data.atomic import atomic_folder
+from edhnn.data.atomic import atomic_folder, refuse_foreign
 from edhnn.data.dataset import NodeDataset, features_to_scipy, sparse_features
 from edhnn.errors import DataError, UsageError
 from edhnn.models.contract import HypergraphModel
@@ -23,7 +23,7 @@ from edhnn.training.checks import check_features
 from edhnn.training.config import TrainConfig
 from edhnn.training.environment import package_version
 from edhnn.training.inputs import Scaling, make_inputs
-from edhnn.training.json_file import read_json, write_json
+from edhnn.training.json_file import read_json, said, write_json
 from edhnn.training.state import read_tensors, write_tensors
 from edhnn.training.tasks import Objective
 from edhnn.training.written_values import declared
@@ -31,6 +31,7 @@ from edhnn.typing import JsonObject, NodeOrEdgeId
 
 FORMAT: Final = 1
 _WEIGHTS, _CONFIG = "model.safetensors", "config.json"
+_COPY: Final = "Copy the model folder again."
 
 
 @final
@@ -107,12 +108,16 @@ class Pretrained:
 
         Args:
             folder: Where to.
-            overwrite: Replace what is there.
+            overwrite: Replace the model that is there.
 
         Returns:
             The folder.
+
+        Raises:
+            UsageError: if something is there that may not be replaced, or is no model.
         """
         target = Path(folder)
+        refuse_foreign(target, _WEIGHTS, "model")
         with atomic_folder(target, overwrite=overwrite) as temporary:
             tensors = {name: tensor.contiguous() for name, tensor in self.model.state_dict().items()}
             write_tensors(tensors, temporary / _WEIGHTS, {"format": "pt"})
@@ -136,6 +141,11 @@ class Pretrained:
         }
 
 
+def is_pretrained(folder: Path) -> bool:
+    """Whether a folder holds a single model; otherwise it may be a run's."""
+    return (folder / _WEIGHTS).is_file()
+
+
 def from_pretrained(folder: Path | str) -> Pretrained:
     """Read what `Pretrained.save_pretrained` wrote.
 
@@ -150,6 +160,11 @@ def from_pretrained(folder: Path | str) -> Pretrained:
         DataError: if it is damaged, or of a format this version does not know.
     """
     folder = Path(folder)
+    if not is_pretrained(folder) and (folder / "splits").is_dir():
+        raise UsageError(
+            f"'{folder}' must be a model folder. It is a run's, with a model for each split: "
+            f"'{folder / 'splits' / '00' / 'model'}'."
+        )
     if not (folder / _CONFIG).is_file():
         raise UsageError(f"'{folder}' must be a model folder, with {_CONFIG} and {_WEIGHTS}. It is not.")
     facts = read_json(folder / _CONFIG)
@@ -161,9 +176,28 @@ def from_pretrained(folder: Path | str) -> Pretrained:
             remedy="Use that version of edhnn.",
         )
     try:
-        return _from_facts(facts, folder)
-    except (KeyError, TypeError, RuntimeError) as error:
-        raise DataError(f"The model and its configuration must fit. They do not: {error}.", path=folder) from error
+        found = _from_facts(facts, folder)
+    except (KeyError, TypeError, AttributeError, RuntimeError, UsageError) as error:
+        raise DataError(
+            f"The model and its configuration must fit. They do not: {said(error)}.", path=folder, remedy=_COPY
+        ) from error
+    _check_counts(found, folder / _CONFIG)
+    return found
+
+
+def _check_counts(found: Pretrained, path: Path) -> None:
+    features, outputs = found.model.in_features, found.model.num_classes
+    scaling, objective = found.scaling, found.objective
+    for what, values, count in (
+        ("class_names", found.class_names, outputs),
+        ("feature_names", found.feature_names, features),
+        ("feature_scaling", None if scaling is None else scaling.mean, features),
+        ("feature_scaling", None if scaling is None else scaling.scale, features),
+        ("objective", objective.mean if objective.task == "regression" else None, outputs),
+        ("objective", objective.scale if objective.task == "regression" else None, outputs),
+    ):
+        if values is not None and len(values) != count:
+            raise DataError(f"'{what}' must have {count} entries. Got {len(values)}.", path=path, remedy=_COPY)
 
 
 def _from_facts(facts: JsonObject, folder: Path) -> Pretrained:
@@ -173,7 +207,7 @@ def _from_facts(facts: JsonObject, folder: Path) -> Pretrained:
         num_classes=facts["num_classes"],
         **facts["model_config"],
     )
-    tensors, _ = read_tensors(folder / _WEIGHTS, "Copy the model folder again.")
+    tensors, _ = read_tensors(folder / _WEIGHTS, _COPY)
     model.load_state_dict(tensors)
     scaling = facts["feature_scaling"]
     return Pretrained(

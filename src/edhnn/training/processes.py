@@ -48,6 +48,7 @@ def run_processes(
     Raises:
         StoppedError: if they were asked to leave.
         WorkerError: if a worker failed; the others are asked to leave first.
+        UsageError: if it refused what it was asked for.
         MachineError: if it failed for want of memory or room.
     """
     environment = {
@@ -56,7 +57,7 @@ def run_processes(
         "MKL_NUM_THREADS": str(threads),
         _PARENT: str(os.getpid()),
     }
-    command = [sys.executable, "-m", module, *arguments]
+    command = [sys.executable, "-P", "-m", module, *arguments]  # -P: files in the current folder are not modules
     with ExitStack() as files:
         workers: list[tuple[subprocess.Popen[bytes], IO[bytes]]] = []
         failed: list[tuple[subprocess.Popen[bytes], IO[bytes]]] = []
@@ -97,11 +98,9 @@ def _failure(worker: subprocess.Popen[bytes], words: IO[bytes]) -> EdhnnError:
     said = lines[-1].removeprefix("Error: ")
     if code == _MACHINE_CODE:
         return MachineError(said)
-    return WorkerError(
-        said
-        if code in (EdhnnError.exit_code, UsageError.exit_code) and lines[-1] != said
-        else f"A worker process failed: {said}"
-    )
+    if lines[-1] == said:
+        return WorkerError(f"A worker process failed: {said}")
+    return UsageError(said) if code == UsageError.exit_code else WorkerError(said)
 
 
 def worker_main(work: Callable[[Callable[[], bool]], None]) -> None:

@@ -12,6 +12,7 @@ from edhnn.data.files import size_in_words
 from edhnn.training.summary import RunSummary
 from edhnn.typing import JsonObject
 
+_MANY_NAMES = 50
 _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; color: #222; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
 h1 { font-size: 1.4rem; margin-bottom: 0; } h2 { font-size: 1.05rem; margin-top: 2rem; }
@@ -71,4 +72,7 @@ def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def _shown(value: object) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+    if not isinstance(value, list | tuple):
+        return str(value)
+    more = f", ... ({len(value):,} in all)" if len(value) > _MANY_NAMES else ""
+    return ", ".join(map(str, value[:_MANY_NAMES])) + more

@@ -20,17 +20,18 @@ from edhnn.training.checks import check_splits, check_trainable
 from edhnn.training.dataset_file import write_training_data
 from edhnn.training.ensemble import load_models, mean_of
 from edhnn.training.environment import describe_environment
-from edhnn.training.inputs import make_inputs
+from edhnn.training.inputs import check_scaling, make_inputs
 from edhnn.training.jobs import choose_jobs
 from edhnn.training.json_file import write_json
 from edhnn.training.locks import locked
 from edhnn.training.plan import Plan, choose_splits
 from edhnn.training.predictions import class_names, prediction_table
 from edhnn.training.run_folder import RunFolder
+from edhnn.training.split_records import read_metrics
 from edhnn.training.split_run import train_split
 from edhnn.training.stopping import Wish, listening
 from edhnn.training.summary import RunSummary, summarise
-from edhnn.training.tasks import labels_of
+from edhnn.training.tasks import labels_of, make_objective
 from edhnn.training.tensorboard_events import check_tensorboard, tensorboard_events
 from edhnn.training.workers import run_workers
 from edhnn.typing import IntArray, JsonObject
@@ -65,7 +66,7 @@ def train(
 
     Raises:
         DataError: if the dataset cannot be trained on.
-        UsageError: if the folder holds another run.
+        UsageError: if the model cannot be built from its options, or the folder holds another run.
         MissingDependencyError: if events are asked for and TensorBoard is not installed.
         StoppedError: after Ctrl-C or termination; ``resume=True`` goes on.
     """
@@ -80,6 +81,8 @@ def train(
     check_splits(dataset, splits)
     if jobs is not None and jobs < 1:
         raise UsageError(f"There must be at least 1 job. Got {jobs}.")
+    check_scaling(dataset, plan.train)
+    plan.make_model(dataset, make_objective(dataset, splits[0].train), 0)  # refused, if so, before there is a folder
     folder = RunFolder(Path(out))
     facts = plan.to_json(dataset, splits)
     folder.begin(facts, splits, resume=resume)
@@ -163,17 +166,18 @@ def put_together(folder: RunFolder, dataset: NodeDataset, splits: list[Split]) -
     from edhnn.training import pictures  # matplotlib takes half a second to import
 
     plan, facts = folder.plan()
-    with atomic_file(folder.path / "metrics.jsonl") as temporary, temporary.open("wb") as stream:
-        for number in range(plan.num_splits):
-            stream.write(folder.split(number).metrics.read_bytes())
     models = load_models(folder.path)
+    metric = models.first.objective.metric
+    finished = [folder.split(number) for number in range(plan.num_splits)]
+    curves = [read_metrics(split, metric) for split in finished]
+    with atomic_file(folder.path / "metrics.jsonl") as temporary, temporary.open("wb") as stream:
+        for split in finished:
+            stream.write(split.metrics.read_bytes())
     answers = [member.answers(dataset) for member in models.members]
     held_out = _held_out(answers, splits)
     table = prediction_table(dataset, mean_of(answers), models.first, held_out=held_out, labels=True)
     write_table(table, folder.path / "predictions.csv")
     title = f"{plan.model} on {facts['dataset']['name']}"
-    curves = pictures.read_metrics(folder.path / "metrics.jsonl")
-    metric = models.first.objective.metric
     pictures.save_figure(pictures.learning_curve(curves, metric, title), folder.path / "learning-curve.png")
     y = labels_of(dataset)
     if dataset.task == "regression":

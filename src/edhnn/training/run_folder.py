@@ -17,10 +17,12 @@ from __future__ import annotations
 
 import json
 import math
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
+from zipfile import BadZipFile
 
 import numpy as np
 import torch
@@ -28,7 +30,7 @@ import torch
 from edhnn.data.atomic import atomic_file
 from edhnn.data.splits import Split
 from edhnn.errors import DataError, UsageError
-from edhnn.training.json_file import read_json, write_json
+from edhnn.training.json_file import read_json, said, write_json
 from edhnn.training.plan import RUN_FORMAT, Plan, plan_from_json
 from edhnn.typing import JsonObject
 
@@ -67,6 +69,11 @@ class SplitFolder:
         """Whether the split needs no more training."""
         return self.result.is_file()
 
+    @property
+    def remedy(self) -> str:
+        """What to do about a damaged file of the split."""
+        return f"Delete the folder '{self.path}' and resume the run to train this split anew."
+
     def cut_metrics(self, epochs: int) -> None:
         """Keep the lines of the first epochs: those after the last checkpoint will be written again."""
         lines = self.metrics.read_bytes().splitlines(keepends=True) if self.metrics.is_file() else []
@@ -74,7 +81,7 @@ class SplitFolder:
             raise DataError(
                 f"There must be a line for each of the {epochs} epochs of the checkpoint. Got {len(lines)}.",
                 path=self.metrics,
-                remedy=f"Delete the folder '{self.path}' to train this split anew.",
+                remedy=self.remedy,
             )
         with atomic_file(self.metrics) as temporary:
             temporary.write_bytes(b"".join(lines[:epochs]))
@@ -91,6 +98,11 @@ class RunFolder:
     def config(self) -> Path:
         """What the run is."""
         return self.path / "config.json"
+
+    @property
+    def splits(self) -> Path:
+        """The node numbers of every split."""
+        return self.path / "splits.npz"
 
     @property
     def inputs(self) -> Path:
@@ -114,7 +126,7 @@ class RunFolder:
             if any(name not in _FIRST_FILES and not name.startswith(".") for name in there):
                 raise UsageError(f"'{self.path}' holds files that are not of a run. Choose another folder with --out.")
             (self.path / "splits").mkdir(parents=True, exist_ok=True)
-            write_splits(splits, self.path / "splits.npz")
+            write_splits(splits, self.splits)
             write_json(facts, self.config)  # last: its presence says that the rest is there
             return
         if not resume:
@@ -122,28 +134,50 @@ class RunFolder:
                 f"'{self.path}' holds a run already. Continue it with --resume, or choose another folder with --out."
             )
         compare_runs(read_json(self.config), facts, self.path)
+        if not self.splits.is_file():
+            write_splits(splits, self.splits)
 
     def plan(self) -> tuple[Plan, JsonObject]:
         """The plan and the record of a run.
 
         Raises:
             UsageError: if this is no run folder.
-            DataError: if it is of another format.
+            DataError: if it is of another format, or damaged.
         """
         if not self.config.is_file():
             raise UsageError(f"'{self.path}' must be a run folder, as `edhnn train` leaves it. It has no config.json.")
         facts = read_json(self.config)
         _check_format(facts, self.path)
-        return plan_from_json(facts), facts
+        try:
+            for name in ("name", "task", "sha256"):
+                facts["dataset"][name]
+            return plan_from_json(facts), facts
+        except (KeyError, TypeError, AttributeError, UsageError) as error:
+            raise DataError(
+                f"The file must be the configuration of a run. Reading it said: {said(error)}.",
+                path=self.config,
+                remedy="Copy the run folder again, or train anew with another --out.",
+            ) from error
 
     def read_splits(self) -> list[Split]:
-        """The splits of the run."""
-        with np.load(self.path / "splits.npz", allow_pickle=False) as arrays:
-            count = len(arrays.files) // 3
-            return [
-                Split(*(torch.from_numpy(arrays[f"{part}_{k}"]) for part in ("train", "valid", "test")))
-                for k in range(count)
-            ]
+        """The splits of the run.
+
+        Raises:
+            DataError: if the file is missing or damaged.
+        """
+        try:
+            with self.splits.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
+                return [
+                    Split(*(torch.from_numpy(arrays[f"{part}_{k}"]) for part in ("train", "valid", "test")))
+                    for k in range(len(arrays.files) // 3)
+                ]
+        except (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError, BadZipFile, zlib.error) as error:
+            state = "damaged" if self.splits.is_file() else "not there"
+            raise DataError(
+                f"The file must hold the node numbers of every split. It is {state}.",
+                path=self.splits,
+                remedy="Delete it and resume the run, which writes it again.",
+            ) from error
 
 
 def write_splits(splits: Sequence[Split], path: Path) -> None:

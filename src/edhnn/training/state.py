@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from edhnn.data.atomic import atomic_file
 from edhnn.errors import DataError
+from edhnn.training.json_file import said
 from edhnn.training.metrics import Metrics
 
 Tensors = dict[str, Tensor]
@@ -83,11 +84,17 @@ def read_state(path: Path) -> FitState:
     Raises:
         DataError: if the file is damaged.
     """
-    tensors, metadata = read_tensors(path, f"Delete the folder '{path.parent}' to train this split anew.")
-    state = FitState(**json.loads(metadata["state"]))
-    for name, tensor in tensors.items():
-        part, rest = name.split("/", 1)
-        getattr(state, part)[rest] = tensor
+    remedy = f"Delete the folder '{path.parent}' and resume the run to train this split anew."
+    tensors, metadata = read_tensors(path, remedy)
+    try:
+        state = FitState(**json.loads(metadata["state"]))
+        for name, tensor in tensors.items():
+            part, rest = name.split("/", 1)
+            getattr(state, part)[rest] = tensor
+    except (KeyError, ValueError, TypeError, AttributeError) as error:
+        raise DataError(
+            f"The file must be the state of a training. Reading it said: {said(error)}.", path=path, remedy=remedy
+        ) from error
     return state
 
 

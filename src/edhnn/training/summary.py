@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass
 from typing import final
 
 from edhnn import kernels
-from edhnn.training.json_file import read_json
 from edhnn.training.run_folder import RunFolder, finite
+from edhnn.training.split_records import read_result
 from edhnn.typing import JsonObject
 
 
@@ -71,7 +71,7 @@ class RunSummary:
 def summarise(folder: RunFolder, *, seconds: float, jobs: int, threads: int) -> RunSummary:
     """The summary of a run whose splits are all finished."""
     plan, facts = folder.plan()
-    results = [read_json(folder.split(number).result) for number in range(plan.num_splits)]
+    results = [read_result(folder.split(number)) for number in range(plan.num_splits)]
     metric = results[0]["metric"]
     factor = 1.0 if facts["dataset"]["task"] == "regression" else 100.0
     test, valid = ([factor * _number(result[part][metric]) for result in results] for part in ("test", "valid"))

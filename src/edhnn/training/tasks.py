@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Final, final
 
@@ -78,10 +79,14 @@ class Objective:
         return regression_metrics(answers, y)
 
     def score(self, metrics: Metrics, outputs: Tensor, y: Tensor) -> float:
-        """What selects an epoch, larger is better: the metric; for regression less the error of scaled targets."""
+        """What selects an epoch, larger is better: the metric; for regression less the error of scaled targets.
+
+        An error too large for 32 bits, from a label far from those of the training nodes, is computed in 64.
+        """
         if self.task != "regression":
             return metrics[self.metric]
-        return -float(self.loss(outputs, y))  # fair to targets of different size
+        score = -float(self.loss(outputs, y))  # fair to targets of different size
+        return score if math.isfinite(score) else -float(self.loss(outputs.double(), y.double()))
 
     def answers(self, outputs: Float[Tensor, "N C"]) -> Float[Tensor, "N C"]:
         """Probabilities (of classes, or of each label), or values in the labels' units."""
