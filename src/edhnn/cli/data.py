@@ -14,7 +14,7 @@ from rich.table import Table
 
 from edhnn.cli.doctor_report import print_report
 from edhnn.cli.options import DataDir, Json, ReadOptions, Source, with_read_options
-from edhnn.cli.output import console, facts_table, number, print_json, say
+from edhnn.cli.output import console, facts_table, number, print_json, say, say_notes
 from edhnn.data.catalog import cache_folder, catalog, find_published
 from edhnn.data.doctor.examine import examine
 from edhnn.data.doctor.facts import facts
@@ -79,8 +79,7 @@ def info(source: Source, *, as_json: Json = False, options: ReadOptions) -> None
         return
     rows = [(key, number(value)) for key, value in found.items() if key != "name" and not isinstance(value, list)]
     console().print(facts_table(dataset.name, rows))
-    for note in provenance.notes:
-        say(f"note: {note}")
+    say_notes(provenance.notes)
 
 
 @app.command()
@@ -184,8 +183,7 @@ def _report_conversion(done: Written, notes: Iterable[str], begun: float, *, as_
         print_json({"written": paths, "left_behind": done.left_behind, "notes": list(notes), "seconds": seconds})
         return
     console().print(f"Written: {', '.join(paths)}", soft_wrap=True, markup=False)
-    for note in notes:
-        say(f"note: {note}")
+    say_notes(notes)
     for lost in done.left_behind:
         say(f"left behind, as the format cannot hold it: {lost}", style="yellow")
 
