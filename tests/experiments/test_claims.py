@@ -1,5 +1,7 @@
 """Claims: each verdict can come out, and a counterexample wins over everything."""
 
+import re
+
 import pytest
 
 from edhnn.experiments.claims import check_claims, decide
@@ -88,6 +90,17 @@ def test_a_column_without_any_record_is_named_alone():
 def test_best_in_every_column():
     claim = verdicts("table2", lambda cell, split: 80 + noise(cell, split) + 9 * (cell.row == "ED-HNN"))[0]
     assert claim.verdict == "holds"
+    assert "in 40 of 40 comparisons" in claim.evidence[0]
+
+
+def test_a_claim_says_what_the_means_alone_say():
+    def value(cell, split):
+        return 80 + 20 * noise(cell, split) + (1 if cell.row == "ED-HNN" else 0) - 99 * (cell.row == "HGNN")
+
+    said = verdicts("table2", value)[0].evidence[0]
+    better = int(re.search(r"in (\d+) of 40 comparisons", said)[1])
+    ahead = int(re.search(r"By the means alone: in (\d+) of 40", said)[1])
+    assert 5 <= better < ahead
 
 
 def test_depth_that_helps_only_ours():
