@@ -8,6 +8,10 @@ from __future__ import annotations
 
 import hashlib
 
+import torch
+
+from edhnn.errors import UsageError
+
 _MASK = (1 << 64) - 1
 _GOLDEN = 0x9E3779B97F4A7C15
 
@@ -36,7 +40,16 @@ class SeedStream:
         self._seed, self._drawn = seed, 0
 
     def __call__(self) -> int:
-        """The next seed, below 2^63 (splitmix64 of the position)."""
+        """The next seed, below 2^63 (splitmix64 of the position).
+
+        Raises:
+            UsageError: in a backward pass, which would get another seed than the forward pass that it repeats.
+        """
+        if not torch.compiler.is_compiling() and torch._C._current_graph_task_id() != -1:
+            raise UsageError(
+                "Dropout masks and samples must be drawn in a forward pass. A backward pass asks for one, as "
+                "activation checkpointing does, and it would be another: train without checkpointing or dropout."
+            )
         self._drawn += 1
         z = (self._seed + self._drawn * _GOLDEN) & _MASK
         z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _MASK

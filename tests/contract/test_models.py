@@ -226,6 +226,7 @@ def test_sparse_features_are_dense_features(name):
 
 
 @every_model
+@pytest.mark.filterwarnings("ignore:Sparse CSC tensor support")
 def test_features_of_another_layout_or_width_are_refused_in_training_and_evaluation(name):
     model, joined = build(name), hypergraph()
     for mode in (model.train, model.eval):
@@ -247,9 +248,15 @@ def test_without_an_encoder_features_are_checked_and_converted_too(name):
         model(features().to_sparse_coo(), joined)
 
 
-@pytest.mark.parametrize("name", ["ed-hnn", "ed-hnn-ii", "hgnn", "allsettransformer"])
-def test_activation_checkpointing_is_refused_where_it_would_draw_other_masks(name):
-    model, joined = build(name, dropout=0.5), hypergraph()
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        *[(name, {"dropout": 0.5}) for name in ("ed-hnn", "ed-hnn-ii", "hgnn", "allsettransformer")],
+        ("hypersage", {"dropout": 0.0, "sample": 1}),
+    ],
+)
+def test_activation_checkpointing_is_refused_where_it_would_draw_other_masks_or_samples(name, options):
+    model, joined = build(name, **options), hypergraph()
     out = checkpoint(model, features().requires_grad_(), joined, use_reentrant=False)
     with pytest.raises(UsageError, match="drawn in a forward pass"):
         loss_of(out).backward()

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from edhnn import DataError, UsageError
-from edhnn.data.column_values import numbers_in
+from edhnn.data.column_values import first_other, numbers_in
 from edhnn.data.columns import LABEL_GUESSES, ColumnRequest, sort_columns
 
 NAN = math.nan
@@ -198,7 +198,7 @@ def test_a_column_that_is_empty_throughout_may_be_asked_for_but_is_not_guessed()
 def test_an_entry_that_keeps_a_column_from_being_a_feature_is_named(of):
     found = sort(of(price=[1, 2.5, "1.5x"], name=["a", "b", 3], zip=["007", "008", "009"]), count=3)
     assert found.x is None
-    assert found.notes == ["not taken for a feature, as '1.5x' is not a number: price, line 4 (node 2)"]
+    assert found.notes == ["not taken for a feature, as '1.5x' is not a number: price, row 3 of the data"]
 
 
 def test_of_many_such_columns_the_first_are_named_and_the_others_counted():
@@ -215,3 +215,9 @@ def test_a_feature_that_is_text_throughout_is_named_too():
         sort(arrow(price=["1.5", "x"]), features=("price",))
     with pytest.raises(DataError, match=r"line 3 \(node 1\): .*Got '1.5'"):
         sort(arrow(price=[None, "1.5"]), features=("price",))
+
+
+def test_the_entry_that_is_no_number_is_blamed():
+    spelled = pa.chunked_array([["1", "nan", "inf", "1.5x", None]])
+    assert first_other(spelled) == (3, "1.5x")
+    assert first_other([1, None, 10**400, 2]) == (2, 10**400)

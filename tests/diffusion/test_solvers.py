@@ -283,6 +283,12 @@ def test_no_gap_is_claimed_where_only_large_hyperedges_are_not_convex():
     assert solve(problem, ADMM(max_steps=20), throw=False).certified_by == "residual"
 
 
+def test_rounding_is_no_contradiction():
+    solution = solve(small_problem(TotalVariation(power=2)), ADMM(tolerance=1e-13, adaptive=True, max_steps=5000))
+    assert solution.certified_by == "gap"
+    assert abs(solution.last.gap) < 1e-10
+
+
 def test_divergence_by_admm_and_by_gradient_descent_is_one_solution():
     for mean in ("literal", "power"):
         problem = small_problem(DivergenceToMean(power=2.0, mean=mean))

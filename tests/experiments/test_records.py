@@ -7,14 +7,17 @@ import pytest
 from edhnn import DataError, UsageError
 from edhnn.experiments.records import Records, seconds_of
 
+GOOD = '{"format": 1, "key": "1", "split": 0, "settings": {"dataset": "d", "model": "m"}, "seconds": 1'
+
 
 def record(key, **more):
-    return {"key": key, "split": 0, "settings": {"dataset": "d", "model": "m"}, "seconds": 1.0, **more}
+    facts = {"key": key, "split": 0, "settings": {"dataset": "d", "model": "m"}, "seconds": 1.0}
+    return {**facts, **(more or {"metrics": {"value": 1.0}})}
 
 
 def append_many(folder, who):
     for number in range(50):
-        Records(folder).append("x", record(f"{who}-{number}", text="é" * 300))
+        Records(folder).append("x", record(f"{who}-{number}", failed="é" * 300))
 
 
 def test_what_is_appended_is_read(tmp_path):
@@ -56,6 +59,9 @@ def test_a_line_cut_by_a_kill_is_ignored_and_then_cut_away(tmp_path):
         ('{"format": 1, "key": ["1"]}', "key"),
         ('{"format": 1, "key": "1", "split": 0, "settings": {}, "seconds": 1}', "`dataset`"),
         ('{"format": 1, "key": "1", "split": 0, "settings": {"dataset": "d", "model": "m"}}', "`seconds`"),
+        (GOOD + "}", "metrics, or say why"),
+        (GOOD + ', "metrics": {"value": "abc"}}', "metrics.value"),
+        (GOOD.replace('"m"', '"m", "train": {"epochs": "x"}') + ', "failed": "why"}', "settings.train.epochs"),
     ],
 )
 def test_a_whole_line_that_is_no_record_is_named(tmp_path, line, said):

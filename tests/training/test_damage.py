@@ -81,11 +81,28 @@ def test_a_run_is_not_a_model(run):
         from_pretrained(run)
 
 
-@pytest.mark.parametrize("content", ["{}", '{"metric": "accuracy"}', "{"])
-def test_a_result(run, tiny, content):
-    (run / "splits/01/result.json").write_text(content)
-    with pytest.raises(DataError, match=r"splits/01/result.json: .*must"):
+@pytest.mark.parametrize(
+    "change", ["{}", '{"metric": "accuracy"}', "{", {"test": None}, {"seconds": "x"}, {"valid": {}}]
+)
+def test_a_result(run, tiny, change):
+    path = run / "splits/01/result.json"
+    path.write_text(change if isinstance(change, str) else json.dumps(json.loads(path.read_text()) | change))
+    with pytest.raises(DataError, match=r"splits/01/result.json: .*must.*Delete the folder"):
         train(tiny, PLAN, out=run, resume=True, jobs=1)
+
+
+def test_metrics_that_are_lost(run, tiny):
+    (run / "splits/01/metrics.jsonl").unlink()
+    with pytest.raises(DataError, match=r"splits/01/metrics.jsonl: .*There is none.*Delete the folder"):
+        train(tiny, PLAN, out=run, resume=True, jobs=1)
+
+
+def test_a_model_that_lost_its_weights_is_trained_anew(run, tiny):
+    expected = (run / "splits/01/model/model.safetensors").read_bytes()
+    (run / "splits/01/model/model.safetensors").unlink()
+    (run / "splits/01/result.json").unlink()
+    train(tiny, PLAN, out=run, resume=True, jobs=1)
+    assert (run / "splits/01/model/model.safetensors").read_bytes() == expected
 
 
 def test_a_state_without_its_facts(tmp_path):

@@ -82,8 +82,10 @@ def test_a_baseline_has_its_recorded_sizes_on_the_catalogue_and_auto_elsewhere(t
     assert "learning_rate" in sizes.train
     assert not {"learning_rate", "weight_decay"} & set(sizes.options)
     assert find_preset(tiny, "hgnn").origin.startswith("preset auto")
-    heads = 8
-    assert find_preset(tiny, "hgnn").options["hidden"] == heads * find_preset(tiny, "unigat").options["hidden"]
+    assert find_preset(tiny, "hgnn").options["hidden"] == 32
+    assert find_preset(tiny, "unigat").options["hidden"] == 4  # of eight heads
+    for heads, hidden in ((1, 32), (4, 8), (64, 1)):
+        assert Request(model="unigat", options={"heads": heads}).plan(tiny).options["hidden"] == hidden
     with pytest.raises(UsageError, match="It has them for: none"):
         find_preset(stand_in("cora"), "hgnn", "official")
 

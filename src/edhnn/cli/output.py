@@ -16,7 +16,7 @@ from edhnn.typing import JsonObject
 
 def print_json(content: JsonObject | list[JsonObject]) -> None:
     """JSON on standard output."""
-    json.dump(content, sys.stdout, indent=2, ensure_ascii=False, allow_nan=False)
+    json.dump(content, sys.stdout, indent=2, ensure_ascii="utf" not in sys.stdout.encoding.lower(), allow_nan=False)
     sys.stdout.write("\n")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from edhnn.data.table_names import table_kind
+from edhnn.data.table_names import table_name
 from edhnn.data.writers import refuse_existing
 from edhnn.errors import UsageError
 
@@ -16,8 +16,8 @@ def check_targets(*, table: Path | None = None, picture: Path | None = None, ove
         UsageError: if a name ends otherwise than it must, its folder is missing, it is a folder, or something is there
             that may not be replaced.
     """
-    if table is not None and table_kind(table) is None:
-        raise UsageError(f"A table must end in .csv, .tsv or .parquet (.gz may follow). Got '{table.name}'.")
+    if table is not None:
+        table_name(table)
     if picture is not None and picture.suffix.lower() != ".png":
         raise UsageError(f"A picture must end in .png. Got '{picture.name}'.")
     targets = [path for path in (table, picture) if path is not None]

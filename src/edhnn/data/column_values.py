@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any, TypeAlias
@@ -15,7 +16,7 @@ from edhnn.typing import BoolArray, FloatArray
 
 Column: TypeAlias = "Sequence[Any] | pa.ChunkedArray"
 
-_NUMBER = r"(?i)^\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?\s*$"
+_NUMBER = r"(?i)^\s*[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?|nan|inf|infinity)\s*$"
 
 
 def numbers_in(column: Column) -> FloatArray | None:
@@ -98,9 +99,17 @@ def first_other(column: Column) -> tuple[int, Any]:
 
 def _looks(column: Column) -> tuple[BoolArray, BoolArray]:
     """Which entries are numbers, or texts that spell one, and which are there at all."""
-    if isinstance(column, pa.ChunkedArray) and pa.types.is_string(column.type):
-        spelled = pc.fill_null(pc.match_substring_regex(column, _NUMBER), fill_value=False)
-        return spelled.to_numpy(), pc.is_valid(column).to_numpy()
-    values = as_list(column)
-    numbers = [isinstance(value, int | float) and not isinstance(value, bool) for value in values]
-    return np.array(numbers, dtype=np.bool_), np.array([value is not None for value in values], dtype=np.bool_)
+    if isinstance(column, pa.ChunkedArray):
+        known = pc.is_valid(column).to_numpy()
+        if not pa.types.is_string(column.type):
+            return np.zeros(len(column), dtype=np.bool_), known
+        return pc.fill_null(pc.match_substring_regex(column, _NUMBER), fill_value=False).to_numpy(), known
+    numbers = [_is_number(value) for value in column]
+    return np.array(numbers, dtype=np.bool_), np.array([value is not None for value in column], dtype=np.bool_)
+
+
+def _is_number(value: Any) -> bool:
+    """Whether it is a number that a float can be near to."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return isinstance(value, float) or abs(value) <= sys.float_info.max

@@ -101,7 +101,7 @@ def sort_columns(
     label_names = _label_names(columns, request, result.notes)
     if label_names:
         result.labels, result.label_columns = _labels(columns, label_names, request), label_names
-    feature_names = _feature_names(columns, request, label_names, place, result.notes)
+    feature_names = _feature_names(columns, request, label_names, result.notes)
     if feature_names:
         matrix = np.empty((count, len(feature_names)), dtype=np.float32)
         for number, name in enumerate(feature_names):
@@ -153,7 +153,6 @@ def _feature_names(
     columns: Mapping[str, Column],
     request: ColumnRequest,
     labels: Iterable[str],
-    place: Callable[[int], str],
     notes: list[str],
 ) -> tuple[str, ...]:
     if request.features is not None:
@@ -175,7 +174,7 @@ def _feature_names(
         notes.append(f"not taken for features, as 32 bits would round their whole numbers: {_shown(rounded)}")
     for name in broken[:_SHOWN]:
         row, value = first_other(columns[name])
-        notes.append(f"not taken for a feature, as {value!r} is not a number: {name}, {place(row)}")
+        notes.append(f"not taken for a feature, as {value!r:.60} is not a number: {name}, row {row + 1} of the data")
     if len(broken) > _SHOWN:
         notes.append(f"not taken for features, as not all their entries are numbers: {_shown(broken)}")
     return tuple(guess)
@@ -192,7 +191,7 @@ def _feature(
     if numbers is None:
         row, value = first_other(column)
         raise DataError(
-            f"The feature column '{name}' must hold numbers only. Got {value!r}.",
+            f"The feature column '{name}' must hold numbers only. Got {value!r:.60}.",
             where=place(row),
             remedy="Mend it or leave the column out with --features.",
         )

@@ -23,6 +23,7 @@ State = TypeVar("State")
 Watch = Callable[[StepRecord, Tensor], None]
 """Called with what was recorded and the state, at every look."""
 
+_ROUNDING = 1e-10  # of the objective: a gap so little below 0 is no contradiction
 EARLY = 10  # steps that are looked at one by one
 
 
@@ -124,8 +125,8 @@ def _look(
     record = StepRecord(steps, float(objective.sum()), worst_gap, worst_residual, seconds)
     if not finite or torch.isnan(objective).any():
         return record, Outcome.DIVERGED, "residual"
-    by_gap = worst_gap != float("inf")
-    measure = gap if by_gap else found.residual
-    scale = objective.abs().clamp(min=1) if by_gap else 1.0
-    converged = bool((measure.abs() <= solver.tolerance * scale).all())  # a gap below 0 proves its bound false
+    scale = objective.abs().clamp(min=1)
+    by_gap = worst_gap != float("inf") and bool((gap >= -_ROUNDING * scale).all())  # else the bound is proved false
+    measure = gap / scale if by_gap else found.residual
+    converged = bool((measure <= solver.tolerance).all())
     return record, Outcome.CONVERGED if converged else None, "gap" if by_gap else "residual"

@@ -135,8 +135,9 @@ def _claim(grid: Grid, statement: str, family: Family, success: str) -> Claim:
     missing = [name for name in family if name not in contrasts]
     said = [contrast.outcome for contrast in contrasts.values()]
     evidence = [
-        f"{success[0].upper()}{success[1:]} in {said.count('better')} of {len(family)} comparison{'s' * (len(family) != 1)}; "
-        f"not distinguishable in {said.count('not distinguishable')}, the opposite in {said.count('worse')}. "
+        f"{success[0].upper()}{success[1:]} in {said.count('better')} of {len(family)} "
+        f"comparison{'s' * (len(family) != 1)}; not distinguishable in {said.count('not distinguishable')}, "
+        f"the opposite in {said.count('worse')}. "
         f"By the means alone: in {sum(contrast.gain > 0 for contrast in contrasts.values())} of {len(contrasts)}."
     ]
     evidence += _listed("The opposite", contrasts, "worse")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, final
+from typing import final
 
 import msgspec
 
@@ -22,10 +22,18 @@ from edhnn.typing import JsonObject
 FORMAT = 1
 
 
+class _Train(msgspec.Struct):
+    epochs: int | None = None
+
+
 class _Settings(msgspec.Struct):
     dataset: str
     model: str
-    train: dict[str, Any] = {}
+    train: _Train = msgspec.field(default_factory=_Train)
+
+
+class _Metrics(msgspec.Struct):
+    value: float | None = None
 
 
 class _Record(msgspec.Struct):
@@ -35,8 +43,8 @@ class _Record(msgspec.Struct):
     split: int
     settings: _Settings
     seconds: float
-    metrics: dict[str, Any] = {}
-    failed: str = ""
+    metrics: _Metrics | None = None
+    failed: str | None = None
 
 
 @final
@@ -105,9 +113,11 @@ def read_lines(path: Path) -> Iterator[JsonObject]:
                 remedy="Use the version of edhnn that wrote it.",
             )
         try:
-            msgspec.convert(record, _Record)
+            found = msgspec.convert(record, _Record)
         except msgspec.ValidationError as error:
             raise DataError(f"A record must hold what its fields are: {error}.", path=path, where=where) from error
+        if found.metrics is None and found.failed is None:
+            raise DataError("A record must have metrics, or say why its job failed.", path=path, where=where)
         yield record
 
 

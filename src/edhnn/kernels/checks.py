@@ -55,7 +55,8 @@ def check_companion(
 ) -> None:
     """A tensor of real numbers beside ``values``: on its device, of one of ``shapes``, and of its type if asked."""
     if same_dtype and companion.dtype != values.dtype:
-        mixed = torch.is_autocast_enabled(values.device.type)
+        device = values.device.type
+        mixed = torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device)
         raise DataError(
             f"'{name}' must be of the type of 'values', {values.dtype}. Got {companion.dtype}.",
             remedy="Leave torch.autocast out; a whole model in one type, as by model.bfloat16(), runs."

@@ -50,19 +50,11 @@ class Dropout(nn.Module):
 
     def seed(self) -> int:
         """The seed of the next mask; 0 where no mask is drawn."""
-        return self._drawn() if self.active_rate else 0
+        return self.seeds() if self.active_rate else 0
 
     def forward(self, x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
         """Drop entries of a table or a vector."""
-        return kernels.hash_dropout(x, self.rate, self._drawn()) if self.active_rate else x
-
-    def _drawn(self) -> int:
-        if not torch.compiler.is_compiling() and torch._C._current_graph_task_id() != -1:
-            raise UsageError(
-                "A dropout mask must be drawn in a forward pass. A backward pass asks for one, as activation "
-                "checkpointing does, and it would be another mask: train without checkpointing, or with dropout 0."
-            )
-        return self.seeds()
+        return kernels.hash_dropout(x, self.rate, self.seeds()) if self.active_rate else x
 
     def extra_repr(self) -> str:
         """The rate."""

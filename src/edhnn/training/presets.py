@@ -72,13 +72,16 @@ def _table(name: str) -> dict[str, Any]:
     return tomllib.loads(resources.files("edhnn.training").joinpath(name).read_text("utf-8"))
 
 
-def find_preset(dataset: NodeDataset, model: str = "ed-hnn", name: PresetName | None = None) -> Preset:
+def find_preset(
+    dataset: NodeDataset, model: str = "ed-hnn", name: PresetName | None = None, *, heads: int | None = None
+) -> Preset:
     """The sizes of a model for a dataset.
 
     Args:
         dataset: The dataset; ``paper`` and ``official`` go by its catalogue name.
         model: The model.
         name: The preset; if not given ``paper`` where it has the dataset of the catalogue, else ``auto``.
+        heads: Heads that the model will have, if not its own number of them; ``auto`` shares its width out to them.
 
     Returns:
         The preset.
@@ -94,7 +97,7 @@ def find_preset(dataset: NodeDataset, model: str = "ed-hnn", name: PresetName | 
     if name is None:
         name = "paper" if is_catalogued(dataset) and dataset.name in _datasets("paper", model) else "auto"
     if name == "auto":
-        return auto_preset(dataset, model)
+        return auto_preset(dataset, model, heads)
     return recorded_preset(dataset.name, model, name)
 
 
@@ -163,17 +166,19 @@ def _option_names(model: str) -> set[str]:
     return {option.name for option in fields(MODELS[model].config)}  # type: ignore[arg-type]
 
 
-def auto_preset(dataset: NodeDataset, model: str) -> Preset:
+def auto_preset(dataset: NodeDataset, model: str, heads: int | None = None) -> Preset:
     """Sizes by rule.
 
     Width: the largest of 256, 128, 64 and 32 with which a step of the textbook network is forecast to take at most a
-    second at the reference rates and 4 GiB, and which gives at least eight nodes per channel. Features: scaled where
-    a column's spread is far from 1.
+    second at the reference rates and 4 GiB, and which gives at least eight nodes per channel, shared out to the heads
+    of a model that has them side by side. Features: scaled where a column's spread is far from 1.
     """
     options: dict[str, Any] = {}
     for name in _option_names(model) & {"hidden", "classifier_hidden"}:
-        heads = getattr(MODELS[model].config(), "heads", 1) if name == "hidden" else 1
-        options[name] = max(_width(dataset) // heads, 1)
+        options[name] = _width(dataset)
+    own = getattr(MODELS[model].config(), "heads", 1)
+    if own > 1:  # then the width is that of a head
+        options["hidden"] = max(options["hidden"] // (heads or own), 1)
     train: dict[str, Any] = {"feature_scaling": "standard"} if _oddly_scaled(dataset) else {}
     return Preset(
         model=model, options=options, train=_transforms(model) | train, origin="preset auto: by the size of the data"

@@ -55,7 +55,9 @@ class Request:
         Raises:
             UsageError: if a name or a value cannot be meant.
         """
-        preset = find_preset(dataset, self.model or "ed-hnn", self.preset)
+        heads = self.options.get("heads")
+        sensible = heads if isinstance(heads, int) and heads > 0 else None  # others are refused below
+        preset = find_preset(dataset, self.model or "ed-hnn", self.preset, heads=sensible)
         try:
             train = TrainConfig(**declared(TrainConfig, {**preset.train, **self.train}))
         except TypeError as error:

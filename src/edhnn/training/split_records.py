@@ -4,12 +4,24 @@ from __future__ import annotations
 
 import json
 
+import msgspec
+
 from edhnn.errors import DataError
-from edhnn.training.json_file import read_json
+from edhnn.training.json_file import read_json, said
 from edhnn.training.run_folder import SplitFolder
 from edhnn.typing import JsonObject
 
-_RESULT = ("metric", "test", "valid", "best_epoch", "seconds", "num_parameters", "peak_memory")
+
+class _Result(msgspec.Struct):
+    """What is read of a result."""
+
+    metric: str
+    test: dict[str, float | None]
+    valid: dict[str, float | None]
+    best_epoch: int
+    seconds: float
+    num_parameters: int
+    peak_memory: int | None
 
 
 def read_result(split: SplitFolder) -> JsonObject:
@@ -18,15 +30,15 @@ def read_result(split: SplitFolder) -> JsonObject:
     Raises:
         DataError: if the file is damaged.
     """
-    facts = read_json(split.result)
-    lacking = [name for name in _RESULT if name not in facts]
-    lacking += [part for part in ("test", "valid") if not lacking and facts["metric"] not in facts[part]]
-    if lacking:
+    try:
+        facts = read_json(split.result)
+        found = msgspec.convert(facts, _Result)
+        found.test[found.metric], found.valid[found.metric]
+    except (DataError, msgspec.ValidationError, KeyError) as error:
+        words = error.problem if isinstance(error, DataError) else f"{said(error)}."
         raise DataError(
-            f"A split's result must hold {', '.join(_RESULT)}. It lacks '{lacking[0]}'.",
-            path=split.result,
-            remedy=split.remedy,
-        )
+            f"The file must be the result of a split. {words}", path=split.result, remedy=split.remedy
+        ) from error
     return facts
 
 
@@ -37,7 +49,8 @@ def read_metrics(split: SplitFolder, metric: str) -> list[JsonObject]:
         DataError: if a line is damaged, or there is none.
     """
     records: list[JsonObject] = []
-    for number, line in enumerate(split.metrics.read_bytes().splitlines(), 1):
+    lines = split.metrics.read_bytes().splitlines() if split.metrics.is_file() else []
+    for number, line in enumerate(lines, 1):
         try:
             record = json.loads(line)
             for part in ("train", "valid"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import time
 from collections.abc import Callable
@@ -19,7 +20,7 @@ from edhnn.training.fit import EpochRecord, fit_inputs
 from edhnn.training.inputs import Inputs
 from edhnn.training.json_file import write_json
 from edhnn.training.plan import Plan
-from edhnn.training.pretrained import Pretrained
+from edhnn.training.pretrained import Pretrained, is_pretrained
 from edhnn.training.run_folder import SplitFolder, finite, json_line
 from edhnn.training.state import FitState, read_state, write_state
 from edhnn.training.tasks import make_objective
@@ -103,9 +104,9 @@ def train_split(
             )
         except DivergedError as error:
             if error.best_epoch:
-                pretrained.save_pretrained(folder.model, overwrite=True)
+                _save(pretrained, folder.model)
             raise
-    pretrained.save_pretrained(folder.model, overwrite=True)
+    _save(pretrained, folder.model)
     facts = {
         "split": number,
         "best_epoch": result.best_epoch,
@@ -120,6 +121,13 @@ def train_split(
     }
     write_json(finite(facts), folder.result)
     folder.state.unlink(missing_ok=True)
+
+
+def _save(pretrained: Pretrained, target: Path) -> None:
+    """Save a split's model; what is left there of one without its weights is the run's own."""
+    if not is_pretrained(target):
+        shutil.rmtree(target, ignore_errors=True)
+    pretrained.save_pretrained(target, overwrite=True)
 
 
 def forget_peak_memory() -> None:

@@ -645,9 +645,7 @@ def test_what_keeps_weights_and_features_out_is_said(tmp_path):
         dataset.provenance.notes
     )
     assert "columns are separated by ';' in 't.nodes.csv'" in dataset.provenance.notes
-    assert (
-        "not taken for a feature, as '1.5x' is not a number: price, line 3 (node 'bread')" in dataset.provenance.notes
-    )
+    assert "not taken for a feature, as '1.5x' is not a number: price, row 2 of the data" in dataset.provenance.notes
     with pytest.raises(DataError, match=r"t.nodes.csv, line 3 \(node 'bread'\): .*'price' must hold numbers.*'1.5x'"):
         read_dataset(tmp_path / "t.csv", features=["price"])
     with pytest.raises(DataError, match="t.csv, line 3: The weight column 'w' must hold numbers. Got '2x'"):

@@ -191,9 +191,17 @@ def _tensor_or_list(column: Sequence[Any]) -> Tensor | list[Any]:
         array = np.array(values)
     except (ValueError, OverflowError):  # lists of several lengths, integers beyond 64 bits
         return values
-    plain = [value.tolist() if isinstance(value, np.ndarray | Tensor) else value for value in values]
-    same = array.dtype.kind in "bif" and (array.ndim == 1 or repr(array.tolist()) == repr(plain))
+    within = _kinds_within(values)
+    same = array.dtype.kind in "bif" and (array.ndim == 1 or (len(within) <= 1 and tuple not in within))
     return torch.from_numpy(array) if same else values
+
+
+def _kinds_within(values: Sequence[Any]) -> set[object]:
+    """The kinds of what lists of lists, or arrays, hold; tuples, which no tensor gives back, are not looked into."""
+    kinds: set[object] = set(map(type, values))
+    if kinds == {list}:
+        return set().union(*map(_kinds_within, values))
+    return {value.dtype for value in values} if kinds in ({np.ndarray}, {Tensor}) else kinds
 
 
 def _taken(kind: str, name: str) -> DataError:

@@ -66,7 +66,7 @@ def read_cornell(hyperedges_path: Path, labels_path: Path | None, limits: Limits
 
     names_path = _neighbour(hyperedges_path, "label-names")
     class_names, node_names = (_names(path, limits) for path in (names_path, _neighbour(hyperedges_path, "node-names")))
-    _need_distinct(names_path, class_names or [])
+    _need_distinct(names_path, (class_names or []) if labels is not None else [])
     notes = merged_note(hypergraph)
     if node_names is not None and len(node_names) != num_nodes:
         notes += (f"node names passed over: there are {len(node_names)}, for {num_nodes} nodes",)

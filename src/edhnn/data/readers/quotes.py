@@ -6,10 +6,10 @@ import io
 import re
 from pathlib import Path
 
-from edhnn.data.files import Limits, open_limited
-from edhnn.errors import DataError
+from edhnn.data.files import Limits, open_limited, size_in_words
+from edhnn.errors import DataError, LimitError
 
-_REST = r'(?:[^"]|"")*+"'
+_REST = r'[^"]*+(?:""[^"]*+)*+"'
 
 
 def need_closed_quotes(path: Path, delimiter: str, limits: Limits) -> None:
@@ -26,7 +26,14 @@ def need_closed_quotes(path: Path, delimiter: str, limits: Limits) -> None:
     opening, rest = re.compile(rf'(?:^|{mark})"'), re.compile(_REST)
     opened = 0  # the line of the quote that is open
     with open_limited(path, limits) as stream:
-        for number, line in enumerate(io.TextIOWrapper(stream, "utf-8-sig", "replace", newline=""), start=1):
+        text = io.TextIOWrapper(stream, "utf-8-sig", "replace", newline="")
+        for number, line in enumerate(iter(lambda: text.readline(limits.max_record_bytes + 1), ""), start=1):
+            if len(line) > limits.max_record_bytes:
+                raise LimitError(
+                    f"A line must be at most {size_in_words(limits.max_record_bytes)}.",
+                    path=path,
+                    where=f"line {number}",
+                )
             if not opened and ('"' not in line or whole_line.fullmatch(line)):
                 continue
             place = 0

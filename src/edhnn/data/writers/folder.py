@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import torch
 from torch import Tensor
 
 from edhnn.data.atomic import ByteWriter, atomic_folder, compressed_by_name, refuse_foreign
-from edhnn.data.dataset import NodeDataset, Provenance, as_numpy, features_to_scipy
+from edhnn.data.dataset import NodeDataset, as_numpy, features_to_scipy
 from edhnn.data.json_values import need_finite_attributes, plain, what_json_holds
 from edhnn.data.readers.folder import ATTRIBUTES, FEATURES, HYPEREDGES, IDS, LABELS, SOURCE, WEIGHTS
 from edhnn.errors import DataError
@@ -65,11 +66,13 @@ def write_folder(dataset: NodeDataset, target: Path, *, overwrite: bool = False)
 def source_record(dataset: NodeDataset) -> JsonObject:
     """What source.json says: what the source said about itself, then what this dataset is."""
     hypergraph = dataset.hypergraph
-    found = dataset.provenance.details.get("source")
-    said: JsonObject = found if isinstance(found, dict) else {"read_from": dataset.provenance.format}
+    details = dict(dataset.provenance.details)
+    said: JsonObject = {"read_from": dataset.provenance.format}
+    if isinstance(details.get("source"), dict):
+        said = details.pop("source")
     return {
         **{key: value for key, value in said.items() if key not in _ABOUT_THE_FILES},
-        **_came_from(dataset.provenance, said),
+        **_came_from(dataset.provenance.notes, what_json_holds(details)[0], said),
         "name": dataset.name,
         "task": dataset.task,
         "class_names": None if dataset.class_names is None else list(dataset.class_names),
@@ -84,13 +87,12 @@ def source_record(dataset: NodeDataset) -> JsonObject:
     }
 
 
-def _came_from(provenance: Provenance, said: JsonObject) -> JsonObject:
+def _came_from(notes: Sequence[str], details: JsonObject, said: JsonObject) -> JsonObject:
     """The notes and details of how it was read; those of an earlier reading stay within."""
-    details, _ = what_json_holds({key: value for key, value in provenance.details.items() if key != "source"})
-    if not provenance.notes and not details:
+    if not notes and not details:
         return {}
     earlier = {"provenance": said["provenance"]} if "provenance" in said else {}
-    return {"provenance": {"notes": list(provenance.notes), "details": {**earlier, **details}}}
+    return {"provenance": {"notes": list(notes), "details": {**earlier, **details}}}
 
 
 def _types(dataset: NodeDataset) -> JsonObject:

@@ -6,6 +6,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
+from torch import Tensor
 
 from edhnn.data.atomic import atomic_file, compressed_by_name
 from edhnn.data.dataset import NodeDataset
@@ -90,11 +91,15 @@ def left_behind_by_text(dataset: NodeDataset, *, hmetis: bool) -> list[str]:
     lost += ["the incidence weights"] if hypergraph.incidence_weight is not None else []
     lost += ["the hyperedge weights"] if hypergraph.edge_weight is not None and not hmetis else []
     held = {"weight"} if hmetis else set()
-    if hmetis and any(type(weight) is not int for weight in dataset.node_attributes.get("weight", ())):
+    if hmetis and any(type(_plain(weight)) is not int for weight in dataset.node_attributes.get("weight", ())):
         lost.append("that the node weights are not integers (written as whole numbers)")
     lost += [f"the node attribute '{name}'" for name in dataset.node_attributes if name not in held]
     lost += [f"the hyperedge attribute '{name}'" for name in dataset.edge_attributes]
     return lost
+
+
+def _plain(value: object) -> object:
+    return value.item() if isinstance(value, np.generic | Tensor) else value
 
 
 def _whole(kind: str, weights: object) -> list[int] | None:
