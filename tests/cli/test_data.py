@@ -135,11 +135,11 @@ def test_doctor_strict_leaves_with_1_on_an_error(baskets):
     assert edhnn("data", "doctor", "baskets.csv", folder=baskets).returncode == 0
 
 
-def test_convert_there_and_back(baskets):
+def test_convert_there_and_back(baskets, here):
     succeed("data", "convert", "baskets.csv", "b.hif.json.gz", folder=baskets)
-    succeed("data", "convert", "b.hif.json.gz", "again.csv", folder=baskets)
-    before = json.loads(succeed("data", "info", "baskets.csv", "--json", folder=baskets).stdout)
-    after = json.loads(succeed("data", "info", "again.csv", "--json", folder=baskets).stdout)
+    assert here("data", "convert", "b.hif.json.gz", "again.csv", folder=baskets)[0] == 0
+    before = json.loads(here("data", "info", "baskets.csv", "--json", folder=baskets)[1])
+    after = json.loads(here("data", "info", "again.csv", "--json", folder=baskets)[1])
     changed = {key for key in before if before[key] != after[key]}
     assert changed == {"name", "merged_memberships", "provenance"}
 
@@ -298,8 +298,8 @@ def test_a_broken_file_leaves_the_real_command_without_a_traceback(tmp_path):
     assert "Traceback" not in done.stderr
 
 
-def test_version_and_help():
+def test_version_and_help(here, tmp_path):
     assert succeed("--version").stdout.startswith("edhnn 0.")
     for arguments in ((), ("data",)):
-        assert edhnn(*arguments).returncode == 2  # no verb given: help, and it was not meant
-    assert "doctor" in succeed("data", "--help").stdout
+        assert here(*arguments, folder=tmp_path)[0] == 2  # no verb given: help, and it was not meant
+    assert "doctor" in here("data", "--help", folder=tmp_path)[1]

@@ -8,12 +8,12 @@ import time
 
 import pytest
 
+from edhnn import UsageError
 from edhnn.experiments.job import jobs_of
 from edhnn.experiments.records import Records
 from edhnn.experiments.runner import run_jobs, seconds_left
 from edhnn.experiments.spec import parse_experiment
 from edhnn.experiments.worker import perform, read_jobs, work, write_jobs
-from edhnn.training.processes import WorkerError
 from edhnn.training.split_run import StoppedError
 
 GRID = """
@@ -80,7 +80,7 @@ def test_a_job_without_its_data_says_so_and_gets_no_record(tmp_path, monkeypatch
     monkeypatch.setenv("EDHNN_DATA", str(tmp_path / "nothing"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "nothing"))
     jobs = grid(GRID.replace("csbm-1", "senate"))
-    with pytest.raises(WorkerError, match="'senate' is not on this machine"):
+    with pytest.raises(UsageError, match="'senate' is not on this machine"):
         run_jobs(jobs[:1], Records(tmp_path), workers=1)
     assert Records(tmp_path).read() == []  # fetched, it will be run
 
