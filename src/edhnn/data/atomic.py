@@ -58,19 +58,25 @@ def atomic_folder(target: Path, *, overwrite: bool = False) -> Iterator[Path]:
     try:
         yield temporary
         temporary.chmod(0o777 & ~_umask())
-        if target.exists():
-            aside = temporary.with_suffix(".old")
-            target.replace(aside)
-            try:
-                temporary.replace(target)
-            except BaseException:
-                aside.replace(target)
-                raise
+        aside = temporary.with_suffix(".old")
+        replace_folder(target, temporary, aside)
+        if aside.exists():
             shutil.rmtree(aside)
-        else:
-            temporary.replace(target)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def replace_folder(target: Path, made: Path, aside: Path) -> None:
+    """Put a folder in the place of another, which is laid aside, and comes back if that fails."""
+    if not target.exists():
+        made.replace(target)
+        return
+    target.replace(aside)
+    try:
+        made.replace(target)
+    except BaseException:
+        aside.replace(target)
+        raise
 
 
 def refuse_foreign(target: Path, sign: str, kind: str) -> None:

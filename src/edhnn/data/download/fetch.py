@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from edhnn.data.atomic import refuse_foreign
+from edhnn.data.atomic import refuse_foreign, replace_folder
 from edhnn.data.dataset import NodeDataset, Provenance
 from edhnn.data.digests import content_digests
 from edhnn.data.download.retrieve import Patience, retrieve
@@ -66,7 +66,7 @@ def fetch(
                 _need_pinned(published, destination, limits)
             else:
                 refuse_foreign(destination, HYPEREDGES, "dataset")
-                _replace(destination, made, aside=Path(name) / "replaced")
+                replace_folder(destination, made, aside=Path(name) / "replaced")
     except LimitError as error:
         remedy = (
             "No published file comes near this, so it is another file. Fetch again, with --force if it is here already."
@@ -79,19 +79,6 @@ def fetch(
 
 def _occupied(folder: Path) -> bool:
     return folder.is_dir() and any(folder.iterdir())
-
-
-def _replace(destination: Path, made: Path, aside: Path) -> None:
-    """Put a folder in the place of another, which comes back if that fails."""
-    if not destination.exists():
-        made.rename(destination)
-        return
-    destination.rename(aside)
-    try:
-        made.rename(destination)
-    except OSError:
-        aside.rename(destination)
-        raise
 
 
 def _from_first_good_source(
