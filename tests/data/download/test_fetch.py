@@ -345,14 +345,14 @@ def test_two_at_once(site, tmp_path):
 def test_a_replacement_that_fails_at_the_last_step_keeps_what_was_there(site, tmp_path, monkeypatch):
     get(published(site.web()), tmp_path)
     before = left_in(tmp_path)
-    rename = Path.rename
+    replace = Path.replace
 
     def refuse(self, target):
         if self.name.startswith("made"):
             raise PermissionError("not today")
-        return rename(self, target)
+        return replace(self, target)
 
-    monkeypatch.setattr(Path, "rename", refuse)
+    monkeypatch.setattr(Path, "replace", refuse)
     with pytest.raises(DownloadError, match="could not be written .* not today"):
         get(published(site.web()), tmp_path, force=True)
     assert left_in(tmp_path) == before
