@@ -20,6 +20,7 @@ from edhnn.data.dataset import NodeDataset, Provenance
 from edhnn.data.files import Limits
 from edhnn.data.hif import HifDocument, Records, WeightColumn, attribute_columns
 from edhnn.data.json_values import need_finite_attributes, what_json_holds
+from edhnn.data.labels import label_fields
 from edhnn.data.marked import as_marked
 from edhnn.data.records import MARK, WEIGHT, attribute_records, mark_of, node_records, read_mark
 from edhnn.errors import DataError
@@ -66,9 +67,7 @@ def dataset_from_document(
             name=mark.name if mark else name,
             hypergraph=hypergraph,
             x=found.x,
-            y=None if found.labels is None else found.labels.y,
-            task=None if found.labels is None else found.labels.task,
-            class_names=None if found.labels is None else found.labels.class_names,
+            **label_fields(found.labels),
             feature_names=found.feature_names,
             node_ids=document.node_ids,
             edge_ids=document.edge_ids,

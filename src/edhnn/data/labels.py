@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,21 @@ class Labels(NamedTuple):
     y: Tensor
     task: Task
     class_names: tuple[NodeOrEdgeId, ...] | None
+
+
+class LabelFields(TypedDict):
+    """The fields of a `NodeDataset` that are about labels."""
+
+    y: Tensor | None
+    task: Task | None
+    class_names: tuple[NodeOrEdgeId, ...] | None
+
+
+def label_fields(labels: Labels | None) -> LabelFields:
+    """Labels, or that there are none, for a `NodeDataset`."""
+    if labels is None:
+        return {"y": None, "task": None, "class_names": None}
+    return {"y": labels.y, "task": labels.task, "class_names": labels.class_names}
 
 
 def labels_from_values(values: Sequence[RawLabel], task: Task | None = None) -> Labels:

@@ -20,6 +20,7 @@ from edhnn.data.dataset import NodeDataset, Provenance, Task, merged_note
 from edhnn.data.encode import encode_ids
 from edhnn.data.ids import IdColumn, Ids
 from edhnn.data.interop.arrow import arrow_table, class_column, column_names, id_column, library_of, number_column
+from edhnn.data.labels import label_fields
 from edhnn.errors import DataError, UsageError
 from edhnn.hypergraph import Hypergraph
 from edhnn.typing import IndexArray
@@ -106,9 +107,7 @@ def from_frame(
         name=name,
         hypergraph=hypergraph,
         x=found.x,
-        y=None if labels is None else labels.y,
-        task=None if labels is None else labels.task,
-        class_names=None if labels is None else labels.class_names,
+        **label_fields(labels),
         feature_names=found.feature_names,
         node_ids=node_ids,
         edge_ids=edge_ids,

@@ -17,6 +17,7 @@ import torch
 from edhnn.data.columns import ColumnRequest, sort_columns
 from edhnn.data.dataset import NodeDataset, Provenance, Task, merged_note
 from edhnn.data.ids import Ids
+from edhnn.data.labels import label_fields
 from edhnn.data.marked import as_marked
 from edhnn.data.records import WEIGHT, Mark, read_mark
 from edhnn.errors import DataError
@@ -99,9 +100,7 @@ def dataset_from(found: Found, asked: ColumnRequest) -> NodeDataset:
         name=mark.name if mark else found.name if isinstance(found.name, str) and found.name else found.library,
         hypergraph=hypergraph,
         x=nodes.x,
-        y=None if nodes.labels is None else nodes.labels.y,
-        task=None if nodes.labels is None else nodes.labels.task,
-        class_names=None if nodes.labels is None else nodes.labels.class_names,
+        **label_fields(nodes.labels),
         feature_names=nodes.feature_names,
         node_ids=found.node_ids,
         edge_ids=found.edge_ids,

@@ -23,6 +23,7 @@ from edhnn.data.ids import Ids
 from edhnn.data.interop.from_records import checked_ids, provenance
 from edhnn.data.interop.lazy import import_library, wrong_type
 from edhnn.data.interop.pyg_parts import as_float, counts, features_from, index_from, labels_from
+from edhnn.data.labels import label_fields
 from edhnn.data.records import MARK, mark_of, read_mark
 from edhnn.errors import DataError
 from edhnn.hypergraph import Hypergraph
@@ -86,9 +87,7 @@ def from_pyg(data: Any) -> NodeDataset:
         name=name if isinstance(name, str) else "torch_geometric",
         hypergraph=hypergraph,
         x=x,
-        y=None if labels is None else labels.y,
-        task=None if labels is None else labels.task,
-        class_names=None if labels is None else labels.class_names,
+        **label_fields(labels),
         feature_names=mark.feature_names if mark is not None and named else None,
         node_ids=node_ids,
         edge_ids=edge_ids,
@@ -184,15 +183,16 @@ def _sort(
 def _tensor_or_list(column: Sequence[Any]) -> Tensor | list[Any]:
     """A tensor if that changes no value, else the list itself."""
     values = list(column)
-    kinds = {type(value) for value in values}
+    kinds: set[object] = {type(value) for value in values}
     if len(kinds) != 1:
         return values
     try:
         array = np.array(values)
     except (ValueError, OverflowError):  # lists of several lengths, integers beyond 64 bits
         return values
-    within = _kinds_within(values)
-    same = array.dtype.kind in "bif" and (array.ndim == 1 or (len(within) <= 1 and tuple not in within))
+    if array.ndim > 1:
+        kinds = _kinds_within(values)
+    same = array.dtype.kind in "bif" and len(kinds) <= 1 and tuple not in kinds
     return torch.from_numpy(array) if same else values
 
 

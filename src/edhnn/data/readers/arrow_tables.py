@@ -32,6 +32,7 @@ class Header(NamedTuple):
         note: Says that the delimiter was guessed.
         quoted: Whether a quote stands in the first block, so that line ends may stand inside fields.
         alone: Whether the file ends with its first line, before a line end.
+        closed: Whether its quotes are known to close.
     """
 
     columns: list[str]
@@ -39,6 +40,7 @@ class Header(NamedTuple):
     note: str | None = None
     quoted: bool = False
     alone: bool = False
+    closed: bool = False
 
 
 class _WatchedReader(LimitedReader):
@@ -122,7 +124,7 @@ def read_columns(
             table, quoted = _read_text(path, header, limits, columns, text_columns, threads=True, newlines=newlines)
         except pa.ArrowInvalid:
             break
-        if quoted and newlines:
+        if quoted and newlines and not header.closed:
             need_closed_quotes(path, header.delimiter, limits)
         if newlines or not quoted:
             return table

@@ -59,7 +59,8 @@ def read_as_written(
         if name != id_column and kind != "parquet" and _doubtful(table[name], told=name in numbers)
     ]
     if doubtful:
-        texts = read_columns(path, kind, header, limits, columns=doubtful, text_columns=doubtful)
+        known = header._replace(closed=True)  # the first reading has looked
+        texts = read_columns(path, kind, known, limits, columns=doubtful, text_columns=doubtful)
         for name in doubtful:
             if kept_as_text(texts[name], table[name].type, label=name in labels):
                 table = table.set_column(table.column_names.index(name), name, texts[name])

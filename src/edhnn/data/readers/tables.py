@@ -23,6 +23,7 @@ from edhnn.data.column_values import Column, as_list, first_other, numbers_in
 from edhnn.data.columns import ColumnRequest, label_columns, sort_columns, told_numbers
 from edhnn.data.dataset import NodeDataset, Provenance, merged_note
 from edhnn.data.files import Limits
+from edhnn.data.labels import label_fields
 from edhnn.data.readers.arrow_tables import Header, place_of_row, read_columns, read_header
 from edhnn.data.readers.as_written import read_as_written
 from edhnn.data.readers.table_ids import Listing, as_ids, number_ids
@@ -110,9 +111,7 @@ def read_tables(path: Path, request: TableRequest, limits: Limits) -> NodeDatase
         name=stem,
         hypergraph=hypergraph,
         x=found.x,
-        y=None if found.labels is None else found.labels.y,
-        task=None if found.labels is None else found.labels.task,
-        class_names=None if found.labels is None else found.labels.class_names,
+        **label_fields(found.labels),
         feature_names=found.feature_names,
         node_ids=node_ids,
         edge_ids=edge_ids,
