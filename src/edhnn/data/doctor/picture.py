@@ -24,11 +24,12 @@ from edhnn.data.atomic import atomic_file
 from edhnn.data.dataset import NodeDataset
 from edhnn.data.doctor.facts import class_counts, labelled
 from edhnn.data.doctor.finding import counted
+from edhnn.data.doctor.panels import GREY, growing_bins, head, logarithmic_if_wide, plain_number, say, short
 from edhnn.hypergraph import Hypergraph
 from edhnn.statistics import class_mixing, component_sizes
 from edhnn.typing import FloatArray, IntArray
 
-BLUE, TEAL, ORANGE, PURPLE, GREY = "#3b6fb6", "#2a9d8f", "#e08e45", "#7a5ea8", "#8a8f98"
+BLUE, TEAL, ORANGE, PURPLE = "#3b6fb6", "#2a9d8f", "#e08e45", "#7a5ea8"
 WIDE = 30  # up to this value each has its own bar
 LONG_TAIL = 8  # a largest value this many times the median asks for logarithmic bins
 MANY_CLASSES, NUMBERED_CLASSES = 40, 12
@@ -84,13 +85,13 @@ def _title(dataset: NodeDataset) -> str:
     graph = dataset.hypergraph
     nodes, edges = counted(graph.num_nodes, "node", "nodes"), counted(graph.num_edges, "hyperedge", "hyperedges")
     memberships = counted(graph.num_incidences, "membership", "memberships")
-    return f"{_short(dataset.name, 60)}: {nodes}, {edges}, {memberships}"
+    return f"{short(dataset.name, 60)}: {nodes}, {edges}, {memberships}"
 
 
 def _draw_counts(panel: Axes, values: IntArray, title: str, x_label: str, y_label: str, colour: str) -> None:
     """How often each count occurs: a bar each for a narrow range, bins for a wide one, growing ones for a long tail."""
     if not len(values):
-        _say(panel, title, f"no {y_label}")
+        say(panel, title, f"no {y_label}")
         return
     summary = f"mean {values.mean():.2f}, largest {values.max():,}"
     if values.max() <= WIDE:
@@ -100,21 +101,21 @@ def _draw_counts(panel: Axes, values: IntArray, title: str, x_label: str, y_labe
         edges = np.arange(0, values.max() + 2, -(-values.max() // WIDE)) - 0.5
         edges = np.append(edges, 2 * edges[-1] - edges[-2])
     else:
-        edges = _growing_bins(values)
+        edges = growing_bins(values)
         panel.set_xscale("log")
-        panel.xaxis.set_major_formatter(FuncFormatter(_plain_number))
+        panel.xaxis.set_major_formatter(FuncFormatter(plain_number))
         zeros = int((values == 0).sum())
         summary += f", {zeros:,} of 0 not drawn" if zeros else ""
     heights, _ = np.histogram(values, edges)
     panel.bar(edges[:-1], heights, width=np.diff(edges), align="edge", color=colour, edgecolor="white", lw=0.6)
-    _logarithmic_if_wide(panel, heights[heights > 0])
+    logarithmic_if_wide(panel, heights[heights > 0])
     panel.axvline(max(float(values.mean()), float(edges[0])), color="#333333", lw=1, ls=(0, (4, 3)))
-    _head(panel, title, x_label, y_label, summary)
+    head(panel, title, x_label, y_label, summary)
 
 
 def _draw_classes(panel: Axes, dataset: NodeDataset, counts: list[int]) -> None:
     missing = int((~labelled(dataset)).sum())
-    _head(panel, "Nodes per class", "", "nodes", f"{missing:,} unlabelled" if missing else "")
+    head(panel, "Nodes per class", "", "nodes", f"{missing:,} unlabelled" if missing else "")
     if len(counts) > MANY_CLASSES:
         ordered = np.sort(np.array(counts))[::-1]
         panel.fill_between(np.arange(1, len(ordered) + 1), ordered, step="mid", color=ORANGE)
@@ -126,15 +127,15 @@ def _draw_classes(panel: Axes, dataset: NodeDataset, counts: list[int]) -> None:
         for place, count in enumerate(counts):
             panel.text(place, count, f"{count:,}", ha="center", va="bottom", fontsize=8)
     panel.yaxis.set_major_locator(MaxNLocator(nbins=8, integer=True, steps=[1, 2, 5, 10]))
-    panel.yaxis.set_major_formatter(FuncFormatter(_plain_number))
+    panel.yaxis.set_major_formatter(FuncFormatter(plain_number))
 
 
 def _draw_mixing(panel: Axes, dataset: NodeDataset, mixing: FloatArray) -> None:
     title = "Class of a co-member, given a node's class"
     if np.isnan(mixing).all():
-        _say(panel, title, "no two labelled nodes share a hyperedge")
+        say(panel, title, "no two labelled nodes share a hyperedge")
         return
-    _head(panel, title, "class of the co-member", "class of the node")
+    head(panel, title, "class of the co-member", "class of the node")
     panel.spines[:].set_visible(False)
     image = panel.imshow(mixing, vmin=0, vmax=1, cmap="YlGnBu", aspect="auto")
     colours = panel.figure.colorbar(image, ax=panel, fraction=0.046, pad=0.02)
@@ -156,17 +157,17 @@ def _draw_values(panel: Axes, dataset: NodeDataset) -> None:
     values = dataset.y.reshape(-1).cpu().double().numpy()
     finite = values[np.isfinite(values)]
     if not len(finite):
-        _say(panel, "Labels", "no finite label")
+        say(panel, "Labels", "no finite label")
         return
     missing = len(values) - len(finite)
-    _head(panel, "Labels", "value", "nodes", f"{missing:,} unknown or infinite" if missing else "")
+    head(panel, "Labels", "value", "nodes", f"{missing:,} unknown or infinite" if missing else "")
     panel.hist(finite, bins=min(40, max(len(np.unique(finite)), 1)), color=ORANGE, edgecolor="white", lw=0.4)
 
 
 def _draw_components(panel: Axes, hypergraph: Hypergraph) -> None:
     title, sizes = "Components, by size", component_sizes(hypergraph)
     if not len(sizes):
-        _say(panel, title, "no nodes")
+        say(panel, title, "no nodes")
         return
     rank = np.arange(1, len(sizes) + 1)
     if len(sizes) <= WIDE:
@@ -176,9 +177,9 @@ def _draw_components(panel: Axes, hypergraph: Hypergraph) -> None:
     else:
         panel.step(rank, sizes, where="mid", color=PURPLE, lw=1.6)
         panel.set_xscale("log")
-        panel.xaxis.set_major_formatter(FuncFormatter(_plain_number))
-    _logarithmic_if_wide(panel, sizes)
-    _head(panel, title, "component", "nodes", f"{len(sizes):,} in all, largest {sizes[0]:,}")
+        panel.xaxis.set_major_formatter(FuncFormatter(plain_number))
+    logarithmic_if_wide(panel, sizes)
+    head(panel, title, "component", "nodes", f"{len(sizes):,} in all, largest {sizes[0]:,}")
 
 
 def _draw_company(panel: Axes, hypergraph: Hypergraph) -> None:
@@ -188,68 +189,29 @@ def _draw_company(panel: Axes, hypergraph: Hypergraph) -> None:
     total.index_add_(0, hypergraph.node_index.cpu(), hypergraph.edge_size.cpu()[hypergraph.edge_index.cpu()])
     there = degree > 0
     if not bool(there.any()):
-        _say(panel, title, "no node is in a hyperedge")
+        say(panel, title, "no node is in a hyperedge")
         return
-    _head(panel, title, "hyperedges of a node", "mean size of its hyperedges")
+    head(panel, title, "hyperedges of a node", "mean size of its hyperedges")
     x, y = degree[there].numpy(), (total[there] / degree[there]).numpy()
-    bins = (_growing_bins(x), np.geomspace(y.min() / 1.05, y.max() * 1.05, 32))
+    bins = (growing_bins(x), np.geomspace(y.min() / 1.05, y.max() * 1.05, 32))
     density, _, _ = np.histogram2d(x, y, bins)
     image = panel.pcolormesh(
         *bins, np.where(density > 0, density, np.nan).T, cmap="YlGnBu", norm=LogNorm(0.5, max(density.max(), 10))
     )
-    panel.figure.colorbar(image, ax=panel, fraction=0.046, pad=0.02, label="nodes", format=FuncFormatter(_plain_number))
+    panel.figure.colorbar(image, ax=panel, fraction=0.046, pad=0.02, label="nodes", format=FuncFormatter(plain_number))
     panel.set_xscale("log")
     panel.set_yscale("log")
     for axis, values in ((panel.xaxis, x), (panel.yaxis, y)):
-        axis.set_major_formatter(FuncFormatter(_plain_number))
-        axis.set_minor_formatter(FuncFormatter(_plain_number) if values.max() < 10 * values.min() else NullFormatter())
-
-
-def _growing_bins(values: IntArray) -> FloatArray:
-    """Edges of up to 32 bins that grow like powers, each around at least one positive integer."""
-    edges: FloatArray = np.unique(np.geomspace(values[values > 0].min(), values.max() + 1, 32).round()) - 0.5
-    return edges
-
-
-def _logarithmic_if_wide(panel: Axes, heights: IntArray) -> None:
-    if heights.max() > 100 * heights.min():
-        panel.set_yscale("log")
-        panel.set_ylim(bottom=0.7)
-    else:
-        panel.yaxis.set_major_locator(MaxNLocator(nbins=8, integer=True, steps=[1, 2, 5, 10]))
-    panel.yaxis.set_major_formatter(FuncFormatter(_plain_number))
-
-
-def _head(panel: Axes, title: str, x_label: str, y_label: str, remark: str = "") -> None:
-    panel.set_title(title, fontsize=11, loc="left")
-    panel.set_title(remark, fontsize=9, loc="right", color=GREY)
-    panel.set_xlabel(x_label, fontsize=9)
-    panel.set_ylabel(y_label, fontsize=9)
-
-
-def _say(panel: Axes, title: str, words: str) -> None:
-    """A panel without anything to draw."""
-    _head(panel, title, "", "")
-    panel.set(xticks=[], yticks=[])
-    panel.spines[:].set_visible(False)
-    panel.text(0.5, 0.5, words, transform=panel.transAxes, ha="center", va="center", color=GREY, fontsize=11)
+        axis.set_major_formatter(FuncFormatter(plain_number))
+        axis.set_minor_formatter(FuncFormatter(plain_number) if values.max() < 10 * values.min() else NullFormatter())
 
 
 def _name_ticks(panel: Axes, dataset: NodeDataset, count: int, *, both: bool = False) -> None:
     names: Sequence[object] = dataset.class_names if dataset.class_names is not None else range(count)
-    shown = [_short(str(name), NAME_LENGTH) for name in names]
+    shown = [short(str(name), NAME_LENGTH) for name in names]
     crowded = sum(map(len, shown)) > 40
     panel.set_xticks(
         range(count), shown, rotation=40 if crowded else 0, ha="right" if crowded else "center", parse_math=False
     )
     if both:
         panel.set_yticks(range(count), shown, parse_math=False)
-
-
-def _short(name: str, length: int) -> str:
-    printable = "".join(letter if letter.isprintable() else "?" for letter in name)
-    return printable if len(printable) <= length else f"{printable[: length - 1]}…"
-
-
-def _plain_number(value: float, _: int | None) -> str:
-    return f"{value:,.0f}" if value == round(value) else f"{value:g}"

@@ -8,7 +8,7 @@ and state; no dictionary or set is built, so nothing a file holds is hashed, com
 wants an array checks such a record and builds it (`edhnn.data.readers.inert_arrays`).
 
 Strings of Python 2 become text as latin-1. Names outside `GLOBALS`, persistent ids, extension codes and
-out-of-band buffers are refused; a claimed length beyond the end of the file is an error before anything is allocated.
+out-of-band buffers are refused.
 """
 
 from __future__ import annotations
@@ -21,16 +21,11 @@ from typing import Any
 
 from edhnn.data.files import Limits, open_limited
 from edhnn.data.readers.inert import GLOBALS, Global, Inert
-from edhnn.errors import DataError, EdhnnError, LimitError
+from edhnn.data.readers.pickle_bytes import MAX_WORD, PickleBytes
+from edhnn.errors import EdhnnError, LimitError
 
 _MAX_STEPS = 2**25
-_MAX_WORD = 64
-_WHOLE_NUMBER = re.compile(rb"[+-]?[0-9]{1,19}L?")
 _PYTHON_2_STRING = re.compile(rb"(?:[^\\]++|\\(?:x[0-9a-fA-F]{2}|[\\'\"ntr]))*+")
-_REMEDY = (
-    "Pickles run code, so only plain containers, numpy arrays and scipy CSR, CSC or COO matrices are read from one. "
-    "If you trust the file, load it where it was made and save it as text or .npz instead."
-)
 
 
 def read_inert(path: Path, limits: Limits) -> tuple[Any, int]:
@@ -52,11 +47,11 @@ def read_inert(path: Path, limits: Limits) -> tuple[Any, int]:
     return _Machine(data, path).run(), len(data)
 
 
-class _Machine:
+class _Machine(PickleBytes):
     """The stack machine. Each opcode is a row of `_OPCODES` below."""
 
     def __init__(self, data: bytes, path: Path) -> None:
-        self.data, self.path, self.at = data, path, 0
+        super().__init__(data, path)
         self.stack: list[Any] = []
         self.marks: list[int] = []
         self.memo: dict[int, Any] = {}
@@ -79,40 +74,6 @@ class _Machine:
             path=self.path,
             remedy="Save the data as text or .npz.",
         )
-
-    def error(self, problem: str, byte: int | None = None, remedy: str = _REMEDY) -> DataError:
-        return DataError(problem, path=self.path, where=f"byte {self.at if byte is None else byte}", remedy=remedy)
-
-    def take(self, count: int) -> bytes:
-        end = self.at + count
-        if end > len(self.data) or count < 0:
-            raise IndexError
-        piece = self.data[self.at : end]
-        self.at = end
-        return piece
-
-    def number(self, form: str) -> Any:
-        return struct.unpack(form, self.take(struct.calcsize(form)))[0]
-
-    def counted(self, form: str) -> bytes:
-        return self.take(self.number(form))
-
-    def line(self, longest: int = _MAX_WORD) -> bytes:
-        end = self.data.index(b"\n", self.at)
-        if end - self.at > longest:
-            raise ValueError
-        piece = self.take(end - self.at)
-        self.at += 1
-        return piece
-
-    def whole_line(self) -> int:
-        line = self.line()
-        if not _WHOLE_NUMBER.fullmatch(line):
-            raise ValueError
-        found = int(line.rstrip(b"L"))
-        if not -(2**63) <= found < 2**63:
-            raise self.error(f"Integers must fit into 64 bits. Got {found}.")
-        return found
 
     def push(self, value: Any) -> None:
         self.stack.append(value)
@@ -156,7 +117,7 @@ class _Machine:
         found = GLOBALS.get((module, name)) if isinstance(module, str) and isinstance(name, str) else None
         if found is None:
             spelt = f"{module}.{name}" if isinstance(module, str) and isinstance(name, str) else "without a name"
-            raise self.error(f"The pickle must hold data only. It asks for the global {ascii(spelt)[: _MAX_WORD * 2]}.")
+            raise self.error(f"The pickle must hold data only. It asks for the global {ascii(spelt)[: MAX_WORD * 2]}.")
         self.push(found)
 
     def call(self) -> None:
