@@ -39,8 +39,9 @@ def resize(browser, width):
 def column(browser, place):
     """The texts of a column of the first table, top to bottom, as numbers where they are."""
     script = """
-    const rows = [...document.querySelector('#smoke').closest('section').querySelector('table').tBodies[0].rows];
-    return rows.filter((row) => row.offsetParent && !row.matches('.group'))
+    const table = document.querySelector('#smoke').closest('section').querySelector('table');
+    const rows = table.querySelectorAll('tbody tr');
+    return [...rows].filter((row) => row.offsetParent && !row.matches('.group'))
         .map((row) => row.cells[arguments[0]].dataset.sort);
     """
     return [None if text is None else float(text) for text in browser.execute_script(script, place)]
@@ -67,6 +68,20 @@ def test_a_click_or_a_key_on_a_heading_sorts(opened):
     button.click()
     assert heading(opened, 2).get_attribute("aria-sort") == "none"
     assert column(opened, 2) == before
+
+
+def test_a_group_heads_its_own_rows_and_none_of_the_others(opened):
+    script = """
+    const table = document.querySelector('#smoke').closest('section').querySelector('table');
+    return [...table.tBodies].map((body) => [body.querySelectorAll('[scope=rowgroup]').length,
+        new Set([...body.querySelectorAll('tr:not(.group)')].map((row) => row.className)).size, body.rows.length]);
+    """
+    before = opened.execute_script(script)
+    assert len(before) > 1
+    assert all(heads == kinds == 1 for heads, kinds, _ in before)
+    for _ in range(3):
+        heading(opened, 2).click()
+    assert opened.execute_script(script) == before
 
 
 def test_floors_are_seen_and_stay_shaded_when_sorted(opened):

@@ -51,9 +51,9 @@ def test_ranks_are_over_columns_that_most_rows_have():
     )
     assert "HGNN" not in found.ranks
     assert found.ranks["AllDeepSets"] == 1
-    assert found.ranked_over == ["alpha 1", "alpha 2", "alpha 3", "alpha 4", "alpha 6", "alpha 7"]
+    assert found.ranked_over == dict.fromkeys(("alpha 1", "alpha 2", "alpha 3", "alpha 4", "alpha 6", "alpha 7"), 10)
     found = findings(lambda cell, split: score(cell, split) if cell.column == "alpha 1" or cell.row == "MLP" else None)
-    assert found.ranked_over == ["alpha 1"]
+    assert found.ranked_over == {"alpha 1": 10}
     assert len(found.ranks) == len(packaged_experiment("table3").row) - 2
     assert findings(lambda cell, split: score(cell, split) if cell.row == "MLP" else None).ranks == {}
 
@@ -77,6 +77,41 @@ def test_best_and_ranks_go_by_shared_splits():
     assert found.summaries["ED-HNN", "alpha 3"].mean == 81.0
     assert found.best["alpha 3"] == ["ED-HNN"]
     assert found.ranks["ED-HNN"] == 1
+
+
+def test_a_row_of_few_splits_does_not_shrink_those_of_the_others():
+    def value(cell, split):
+        if cell.row == "HGNN" and split > 1:
+            return None
+        return 99.0 if cell.row == "HGNN" else score(cell, split)
+
+    found = findings(value)
+    assert found.best["alpha 3"] == ["AllDeepSets"]
+    assert found.contests["alpha 3"].left_out == ("HGNN",)
+    assert found.contests["alpha 3"].shared == 10
+    assert "HGNN" not in found.ranks
+
+
+def test_a_row_of_other_epochs_is_neither_best_nor_ranked_nor_tested():
+    experiment = packaged_experiment("table3")
+    records = made_records(experiment, lambda cell, split: 99.0 if cell.row == "HGNN" else score(cell, split))
+    for record in records:
+        if record["row"] == "HGNN":
+            record["settings"]["train"]["epochs"] = 7
+    found = analyse(gather(experiment, RecordIndex(records)))
+    assert found.summaries["HGNN", "alpha 3"].mean == 99
+    assert found.best["alpha 3"] == ["AllDeepSets"]
+    assert "HGNN" not in found.ranks
+    assert not any(row == "HGNN" for row, _ in found.contrasts)
+
+
+def test_equal_means_are_equal_whatever_the_order_of_the_sum():
+    steps = (70.1, 70.2, 71.3)
+    assert np.mean(steps) != np.mean(steps[::-1])
+    orders = {"ED-HNN": steps, "HGNN": steps[::-1]}
+    found = findings(lambda cell, split: orders.get(cell.row, (0, 0, 0))[split], splits=3)
+    assert found.best["alpha 3"] == ["HGNN", "ED-HNN"]
+    assert found.ranks["HGNN"] == found.ranks["ED-HNN"] == 1.5
 
 
 def test_nothing_is_best_among_fewer_than_two_networks():

@@ -47,6 +47,17 @@ def test_a_line_cut_by_a_kill_is_ignored_and_then_cut_away(tmp_path):
     assert len((tmp_path / "a.jsonl").read_text().splitlines()) == 2
 
 
+def test_a_record_without_a_line_end_is_a_record_and_is_kept(tmp_path):
+    records = Records(tmp_path)
+    for key in "12":
+        records.append("a", record(key))
+    file = tmp_path / "a.jsonl"
+    file.write_bytes(file.read_bytes().removesuffix(b"\n"))
+    assert records.keys() == {"1", "2"}
+    records.append("a", record("3"))
+    assert [found["key"] for found in records.read()] == ["1", "2", "3"]
+
+
 @pytest.mark.parametrize(
     ("line", "said"),
     [
@@ -61,6 +72,10 @@ def test_a_line_cut_by_a_kill_is_ignored_and_then_cut_away(tmp_path):
         ('{"format": 1, "key": "1", "split": 0, "settings": {"dataset": "d", "model": "m"}}', "`seconds`"),
         (GOOD + "}", "metrics, or say why"),
         (GOOD + ', "metrics": {"value": "abc"}}', "metrics.value"),
+        (GOOD + ', "metrics": {"num_parameters": "many"}}', "metrics.num_parameters"),
+        (GOOD + ', "metrics": {"train_seconds": "x"}}', "metrics.train_seconds"),
+        (GOOD + ', "failed": "why", "machine": "x"}', "machine"),
+        (GOOD + ', "failed": "why", "machine": {"a": [1]}}', "machine"),
         (GOOD.replace('"m"', '"m", "train": {"epochs": "x"}') + ', "failed": "why"}', "settings.train.epochs"),
     ],
 )

@@ -158,7 +158,7 @@ def test_one_split_is_not_far_from_anything(tmp_path):
 
 def test_where_the_best_row_is_another_the_notes_say_so(tmp_path):
     (view,) = content_of(tmp_path, "table3", value=lambda cell, split: 90.0 if cell.row == "HGNN" else 50.0).views
-    assert any("alpha 4 (paper ED-HNN, here HGNN)" in note for note in notes_of(view))
+    assert any("alpha 4 (paper ED-HNN; here HGNN)" in note for note in notes_of(view))
 
 
 def test_the_page_is_whole_and_self_contained(tmp_path):
@@ -260,7 +260,7 @@ def test_experiments_without_records_are_listed_and_claims_about_them_say_so(tmp
     assert [view.name for view in content.views] == ["table3"]
     assert any("Figure 2" in heading for heading in content.absent)
     assert not any("smoke" in heading for heading in content.absent)
-    claim, _ = [claim for claim in content.claims if claim.experiment == "figure3"]
+    claim, *_ = [claim for claim in content.claims if claim.experiment == "figure3"]
     assert claim.verdict == "not enough records"
     page = write_report(content, tmp_path / "out")[0].read_text()
     assert 'href="#table3"' in page

@@ -7,7 +7,8 @@ Floors are what the features alone give, without the hypergraph:
 - ``class-means``: the feature-only oracle where features were drawn as $x_v = \mathrm{onehot}(y_v) + s\,\epsilon$: the
   class whose true mean is nearest. No classifier of the features alone does better but for classes of unequal size.
 
-A network below them has learned nothing from the hypergraph. A ceiling exists where it is known how the data were made:
+A network below them does no better than the features alone allow. A ceiling exists where it is known how data
+were made:
 
 - ``belief-propagation``, ``belief-propagation-labels``: of the contextual SBM (`edhnn.experiments.ceiling`).
 """

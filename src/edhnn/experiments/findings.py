@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar, final
 
@@ -17,6 +17,7 @@ from edhnn.experiments.comparison import (
     judge,
     summarise,
 )
+from edhnn.experiments.contest import Contest, compete
 from edhnn.experiments.gathered import Grid
 
 Name = TypeVar("Name", bound=Hashable)
@@ -54,17 +55,19 @@ class Findings:
 
     Attributes:
         summaries: By the labels of row and column.
-        best: Labels of the best rows of each column, over the splits that all rows of the column have.
+        best: Labels of the best rows of each column.
+        contests: Who competes in each column, by its label; without one where there is nothing to choose from.
         ranks: Average ranks of the rows that can be ranked.
-        ranked_over: The columns they are ranked over, by the splits that the ranked rows share.
+        ranked_over: How many splits the ranked rows share, by the label of each column they are ranked over.
         reference: The row that all others are compared with.
         contrasts: The reference against each other row, by the labels of row and column.
     """
 
     summaries: Mapping[tuple[str, str], Summary]
     best: Mapping[str, Sequence[str]]
+    contests: Mapping[str, Contest]
     ranks: Mapping[str, float]
-    ranked_over: Sequence[str]
+    ranked_over: Mapping[str, int]
     reference: str
     contrasts: Mapping[tuple[str, str], Contrast]
 
@@ -88,10 +91,12 @@ def analyse(grid: Grid) -> Findings:
     }
     reference = _REFERENCE if _REFERENCE in grid.rivals else grid.rivals[-1]
     compared = grid.experiment.kind in TEST_TO_TRAIN
-    ranks, over = _ranks(grid, summaries) if compared else ({}, [])
+    ranks, over = _ranks(grid) if compared else ({}, {})
+    contests = {} if grid.experiment.kind == "statistics" else _contests(grid)
     return Findings(
         summaries=summaries,
-        best={} if grid.experiment.kind == "statistics" else _best(grid),
+        best={column: one.best(higher_is_better=grid.higher_is_better) for column, one in contests.items()},
+        contests=contests,
         ranks=ranks,
         ranked_over=over,
         reference=reference,
@@ -131,46 +136,32 @@ def contrast_family(family: Mapping[Name, Mapping[int, float]], test_to_train: f
 
 
 def _against(grid: Grid, reference: str) -> dict[tuple[str, str], Contrast]:
+    """The reference against each row; not where the two were not trained as the experiment asks alike."""
     family = {}
     for row in grid.rivals:
         for column in grid.columns:
             own, other = grid.measured(reference, column), grid.measured(row, column)
-            if row != reference and own is not None and other is not None:
+            if row != reference and own is not None and other is not None and own.epochs == other.epochs:
                 family[row, column] = gains(own.values, other.values, higher_is_better=grid.higher_is_better)
     return contrast_family(family, TEST_TO_TRAIN[grid.experiment.kind])
 
 
-def shared_means(grid: Grid, column: str, rows: Iterable[str]) -> dict[str, float]:
-    """Means of the rows that have a number, over the splits that all of these have: others would not compare."""
-    cells = {row: cell for row in rows if (cell := grid.measured(row, column)) is not None}
-    shared = sorted(set.intersection(*(set(cell.values) for cell in cells.values()))) if cells else []
-    return (
-        {row: float(np.mean([cell.values[split] for split in shared])) for row, cell in cells.items()} if shared else {}
-    )
-
-
-def _best(grid: Grid) -> dict[str, list[str]]:
-    """The best of each column in which there are at least two networks to choose from."""
+def _contests(grid: Grid) -> dict[str, Contest]:
+    """The columns in which there are at least two networks to choose from."""
     networks = [line.label for line in grid.lines if line.kind == "network"]
-    found = {}
-    for column in grid.columns:
-        means = shared_means(grid, column, grid.rivals)
-        if sum(row in means for row in networks) > 1:
-            best = max(means.values()) if grid.higher_is_better else min(means.values())
-            found[column] = [row for row, mean in means.items() if mean == best]
-    return found
+    found = {column: compete(grid, column, grid.rivals) for column in grid.columns}
+    return {column: one for column, one in found.items() if sum(row in one.means for row in networks) > 1}
 
 
-def _ranks(grid: Grid, summaries: Mapping[tuple[str, str], Summary]) -> tuple[dict[str, float], list[str]]:
-    """Ranks over the columns that at least half of the rows have, of the rows that have all of these."""
+def _ranks(grid: Grid) -> tuple[dict[str, float], dict[str, int]]:
+    """Ranks over the columns in which at least half of the rows compete, of the rows that do in all of these."""
     rows = grid.rivals
-    over = [column for column in grid.columns if 2 * sum((row, column) in summaries for row in rows) >= len(rows)]
-    ranked = [row for row in rows if over and all((row, column) in summaries for column in over)]
+    open_to = {column: compete(grid, column, rows).means for column in grid.columns}
+    over = [column for column, means in open_to.items() if 2 * len(means) >= len(rows)]
+    ranked = [row for row in rows if over and all(row in open_to[column] for column in over)]
     if len(ranked) < 2:
-        return {}, []
-    means = [shared_means(grid, column, ranked) for column in over]
-    if not all(means):
-        return {}, []
-    table = np.array([[found[row] for found in means] for row in ranked], dtype=np.float64)
+        return {}, {}
+    contests = {column: compete(grid, column, ranked) for column in over}
+    table = np.array([[one.means[row] for one in contests.values()] for row in ranked], dtype=np.float64)
     ranks = average_ranks(table, higher_is_better=grid.higher_is_better)
-    return dict(zip(ranked, ranks.tolist(), strict=True)), over
+    return dict(zip(ranked, ranks.tolist(), strict=True)), {column: one.shared for column, one in contests.items()}

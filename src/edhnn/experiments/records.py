@@ -1,8 +1,8 @@
 """Records: a line of JSON per finished job, appended and never changed.
 
 A results folder holds ``NAME.jsonl`` for each experiment, and ``.work``: locks, and what is needed to go on with jobs
-under way. A last line that a kill cut short is ignored when reading and cut away by the next append; lines of others
-are left as they are.
+under way. A last line that a kill cut short is ignored when reading and cut away by the next append; one that is whole
+but for its line end, as an editor may leave it, is a record and is given one. Lines of others are left as they are.
 """
 
 from __future__ import annotations
@@ -34,6 +34,12 @@ class _Settings(msgspec.Struct):
 
 class _Metrics(msgspec.Struct):
     value: float | None = None
+    num_parameters: int | None = None
+    train_seconds: float | None = None
+    inference: float | None = None
+    spread: float | None = None
+    inference_spread: float | None = None
+    mean_absolute_change: float | None = None
 
 
 class _Record(msgspec.Struct):
@@ -43,6 +49,7 @@ class _Record(msgspec.Struct):
     split: int
     settings: _Settings
     seconds: float
+    machine: dict[str, str | int | float | bool | None] = {}
     metrics: _Metrics | None = None
     failed: str | None = None
 
@@ -85,7 +92,7 @@ class Records:
             if not mine:
                 raise DataError("Records could not be written for ten minutes: somebody holds the lock.", path=path)
             with path.open("a+b") as stream:
-                _cut_broken_line(stream.fileno())
+                _end_last_line(stream.fileno())
                 stream.write(json_line({"format": FORMAT, **record}).encode())
                 stream.flush()
                 os.fsync(stream.fileno())
@@ -99,7 +106,8 @@ def seconds_of(record: JsonObject) -> float:
 
 def read_lines(path: Path) -> Iterator[JsonObject]:
     """The whole lines of a file of records."""
-    for number, line in enumerate(path.read_bytes().split(b"\n")[:-1], start=1):
+    *lines, last = path.read_bytes().split(b"\n")
+    for number, line in enumerate([*lines, last] if _is_whole(last) else lines, start=1):
         where = f"line {number}"
         try:
             record = msgspec.json.decode(line, type=dict)
@@ -121,9 +129,24 @@ def read_lines(path: Path) -> Iterator[JsonObject]:
         yield record
 
 
-def _cut_broken_line(descriptor: int) -> None:
+def _is_whole(line: bytes) -> bool:
+    """Whether a line without an end is a record all the same; one that was cut short is no JSON."""
+    try:
+        msgspec.json.decode(line, type=dict)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return False
+    return True
+
+
+def _end_last_line(descriptor: int) -> None:
+    """Give the last line its end if it is whole, else cut it away."""
     size = os.lseek(descriptor, 0, os.SEEK_END)
     os.lseek(descriptor, 0, os.SEEK_SET)
     content = os.read(descriptor, size) if size else b""
-    if content and not content.endswith(b"\n"):
-        os.truncate(descriptor, content.rfind(b"\n") + 1)
+    begin = content.rfind(b"\n") + 1
+    if begin == len(content):
+        return
+    if _is_whole(content[begin:]):
+        os.write(descriptor, b"\n")
+    else:
+        os.truncate(descriptor, begin)

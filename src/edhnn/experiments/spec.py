@@ -236,7 +236,11 @@ def _check_labels(experiment: Experiment) -> None:
         "columns": [column.label for column in experiment.column],
     }
     for what, labels in known.items():
-        if not labels or len(set(labels)) != len(labels):
+        if not labels:
+            raise UsageError(
+                f"The experiment '{experiment.name}' must have {what}. It has none: add a [[{what[:-1]}]]."
+            )
+        if len(set(labels)) != len(labels):
             raise UsageError(f"The {what} of experiment '{experiment.name}' must be named differently. Got {labels}.")
         for change in experiment.change:
             for label in getattr(change, what):

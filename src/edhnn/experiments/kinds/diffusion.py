@@ -79,7 +79,7 @@ class Diffusion:
         for key in train:
             if key not in _TRAIN:
                 raise unknown_name("training setting of a diffusion experiment", key, _TRAIN)
-            if not isinstance(train[key], type(_TRAIN[key])) or train[key] <= 0:
+            if type(train[key]) is not type(_TRAIN[key]) or train[key] <= 0:
                 kind = type(_TRAIN[key]).__name__
                 raise UsageError(f"'{key}' of a diffusion experiment must be a positive {kind}. Got {train[key]!r}.")
         sizes = {**row.options, **column.options, **options}

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import final
 
 from edhnn.errors import UsageError
-from edhnn.experiments.claims import Claim, check_claims
+from edhnn.experiments.claim_checks import check_claims
+from edhnn.experiments.claims import Claim
 from edhnn.experiments.gathered import Grid, RecordIndex, gather
 from edhnn.experiments.records import Records
 from edhnn.experiments.report.view import View, make_view

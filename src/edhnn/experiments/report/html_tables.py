@@ -24,12 +24,12 @@ def main_table(view: View) -> str:
     headings = ["", *view.grid.columns]
     headings += ["mean rank"] if findings.ranks else []
     headings += ["win-tie-loss"] if findings.tested else []
-    rows, kinds = [], [line.kind for line in view.grid.lines]
-    groups = _GROUPS if view.kind == "accuracy" else _GROUPS_OF_STEPS
-    for place, line in enumerate(view.grid.lines):
-        if len(set(kinds)) > 1 and (place == 0 or kinds[place] != kinds[place - 1]):
-            what = groups[line.kind]
-            rows.append(f'<tr class="group"><th scope="rowgroup" colspan="{len(headings)}">{what}</th></tr>')
+    names = _GROUPS if view.kind == "accuracy" else _GROUPS_OF_STEPS
+    groups: dict[LineKind, list[str]] = {line.kind: [] for line in view.grid.lines}
+    if len(groups) > 1:
+        for kind, rows in groups.items():
+            rows.append(f'<tr class="group"><th scope="rowgroup" colspan="{len(headings)}">{names[kind]}</th></tr>')
+    for line in view.grid.lines:
         cells = [_cell(cell_text(view, line.label, column), findings.reference) for column in view.grid.columns]
         if findings.ranks:
             rank = findings.ranks.get(line.label)
@@ -38,9 +38,9 @@ def main_table(view: View) -> str:
             tally = findings.tally(line.label)
             said = "-".join(map(str, tally))
             cells.append(f'<td data-sort="{tally[0] - tally[2]}">{said}</td>' if any(tally) else "<td>–</td>")
-        kind = f' class="{line.kind}"' if line.kind != "network" else ""
-        rows.append(f'<tr{kind}><th scope="row">{escape(line.label)}</th>{"".join(cells)}</tr>')
-    return _box(view.heading, headings, rows)
+        shade = f' class="{line.kind}"' if line.kind != "network" else ""
+        groups[line.kind].append(f'<tr{shade}><th scope="row">{escape(line.label)}</th>{"".join(cells)}</tr>')
+    return _box(view.heading, headings, *groups.values())
 
 
 def detail_table(view: View) -> str:
@@ -48,7 +48,7 @@ def detail_table(view: View) -> str:
     headings = [
         "row",
         "column",
-        "mean",
+        "mean, s" if view.kind == "timing" else "mean",
         "std",
         "95 % interval",
         "splits",
@@ -116,13 +116,13 @@ def _cell(text: CellText, reference: str) -> str:
     return f'{opening}<span class="ours">{escape(text.ours)}{mark}{notes}</span>{paper}</td>'
 
 
-def _box(label: str, headings: Sequence[str], rows: Sequence[str]) -> str:
+def _box(label: str, headings: Sequence[str], *groups: Sequence[str]) -> str:
     head = "".join(
         f'<th scope="col"><button type="button">{escape(heading) if heading else "name"}</button></th>'
         for heading in headings
     )
-    body = "\n".join(rows)
+    bodies = "".join("<tbody>\n{}\n</tbody>".format("\n".join(rows)) for rows in groups)
     return (
         f'<div class="scroll" role="region" tabindex="0" aria-label="{escape(label)}"><table class="sortable">'
-        f"<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table></div>"
+        f"<thead><tr>{head}</tr></thead>\n{bodies}</table></div>"
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from edhnn.experiments.claims import Claim
 from edhnn.experiments.report.choose import Content
 from edhnn.experiments.report.curves import panels_of
 from edhnn.experiments.report.notes import notes_of
@@ -13,20 +14,12 @@ from edhnn.experiments.report.view import CellText, View, cell_text
 def markdown_report(content: Content) -> str:
     """All claims and tables."""
     parts = ["# The paper's evidence, measured again\n"]
+    for heading, papers in (("What the paper claims", True), ("What we asked besides", False)):
+        claims = [claim for claim in content.claims if claim.papers is papers]
+        parts += [f"## {heading}\n", _claims_table(claims), ""] if claims else []
     if content.claims:
-        parts += ["## Claims\n", _line(["verdict", "claim", "found"]), _line(["---"] * 3)]
         parts += [
-            _line(
-                [
-                    f"**{claim.verdict}**",
-                    f"{claim.statement} ({claim.experiment})",
-                    f"{claim.evidence[0]} {claim.rests_on}".rstrip(),
-                ]
-            )
-            for claim in content.claims
-        ]
-        parts += [
-            "\nA claim is corrected over its own comparisons, which the page of `edhnn report` lists; the marks of a "
+            "A claim is corrected over its own comparisons, which the page of `edhnn report` lists; the marks of a "
             "table are corrected over all of the table, so the two can differ.\n"
         ]
     for view in content.views:
@@ -36,6 +29,14 @@ def markdown_report(content: Content) -> str:
     if content.absent:
         parts += ["## Not run\n", *(f"- {heading}" for heading in content.absent), ""]
     return "\n".join(parts)
+
+
+def _claims_table(claims: Iterable[Claim]) -> str:
+    lines = [_line(["verdict", "claim", "found"]), _line(["---"] * 3)]
+    for claim in claims:
+        found = f"{claim.evidence[0]} {claim.rests_on}".rstrip()
+        lines.append(_line([f"**{claim.verdict}**", f"{claim.statement} ({claim.experiment})", found]))
+    return "\n".join(lines)
 
 
 def markdown_table(view: View) -> str:

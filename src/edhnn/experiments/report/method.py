@@ -19,15 +19,18 @@ METHOD = (
     "experiment changed, with the reason.",
     "Floors know nothing of the hypergraph: logistic regression with an L1 penalty (its strength by validation), "
     "the true class means where features were drawn from the labels, and a perceptron (MLP). For learned "
-    "diffusion the floor is the error of saying that nothing changes. A network below a floor has gained nothing by "
-    "the hypergraph. A ceiling knows how the data were made; it is neither ranked nor compared.",
+    "diffusion the floor is the error of saying that nothing changes. A network below a floor does no better than "
+    "the features alone allow, whatever it made of the hypergraph. A ceiling knows how the data were made; it is "
+    "neither ranked nor compared.",
     "± is the sample standard deviation over splits. Intervals are 95 % percentile bootstrap intervals of the "
     "mean from 10,000 resamples of the splits; with few splits they are too narrow.",
     "Tests are corrected resampled t-tests (Nadeau and Bengio, 2003) on the differences over shared splits: the "
     "splits overlap, and a test that takes them for independent finds too much. p values are corrected by Holm's "
     "method over all comparisons of a table, or of a claim. A tie is a difference that is not distinguishable "
     "from none at level 0.05; with three splits that is nearly everything, whatever the means look like.",
-    "Ranks are of the means in each column, equals sharing; they are averaged over the columns named.",
+    "Ranks are of the means in each column, equals sharing; they are averaged over the columns named. Bold and "
+    "ranks go by the splits that the rows of a column share; a row with fewer than half as many splits as the "
+    "median row, or trained for other epochs than most, is shown and does not compete.",
     "Times are medians of repeated training steps on all cores of the machine below.",
 )
 

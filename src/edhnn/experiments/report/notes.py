@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from edhnn.experiments.comparison import LEVEL
-from edhnn.experiments.findings import TEST_TO_TRAIN, shared_means
+from edhnn.experiments.contest import compete
 from edhnn.experiments.gathered import Measured
 from edhnn.experiments.report.numbers import signed
 from edhnn.experiments.report.view import View
@@ -45,26 +45,35 @@ def _reading(view: View, ranked: bool) -> list[str]:
             f"shared splits, Holm over the {_count(findings.tested, 'comparison')} of this table, level {LEVEL})."
             + (f" Win, tie and loss are {findings.reference}'s, in columns." if ranked else "")
         )
-    uneven = view.kind in TEST_TO_TRAIN and _uneven(view)
     if findings.best:
-        found.append(f"Bold: the best of a column{', by the splits that all of its rows share' if uneven else ''}.")
+        found.append(f"Bold: the best of a column{_over(one.shared for one in findings.contests.values())}.")
+    outside = [(column, row) for column, one in findings.contests.items() for row in one.left_out]
+    if outside:
+        found.append(f"Too few splits or other epochs, so neither bold nor ranked: {_listed(outside)}.")
     if findings.ranks and ranked:
         unranked = [line.label for line in view.grid.lines if line.label not in findings.ranks]
         found.append(
             f"Mean ranks are over {_count(len(findings.ranked_over), 'column')} ({'; '.join(findings.ranked_over)}) "
-            f"and the {len(findings.ranks)} rows that have them all"
-            + (", by the splits that these rows share." if uneven else ".")
+            f"and the {len(findings.ranks)} rows that compete in them all{_over(findings.ranked_over.values())}."
             + (f" Not ranked: {', '.join(unranked)}." if unranked else "")
         )
     return found
 
 
-def _uneven(view: View) -> bool:
-    """Whether rows of a column differ in their splits."""
-    return any(
-        len({frozenset(cell.values) for row in view.grid.rivals if (cell := view.grid.measured(row, column))}) > 1
-        for column in view.grid.columns
-    )
+def _over(shared: Iterable[int]) -> str:
+    """Over how many splits rows compete."""
+    counts = sorted(set(shared))
+    if len(counts) == 1:
+        return ", by the one split that rows share" if counts == [1] else f", by the {counts[0]} splits that rows share"
+    return f", by the splits that rows share: {counts[0]} to {counts[-1]} in a column"
+
+
+def _listed(places: Iterable[tuple[str, str]]) -> str:
+    """``Cora: MLP, HGNN; House: HGNN``."""
+    by_column: dict[str, list[str]] = {}
+    for column, text in places:
+        by_column.setdefault(column, []).append(text)
+    return "; ".join(f"{column}: {', '.join(texts)}" for column, texts in by_column.items())
 
 
 def _special(view: View) -> list[str]:
@@ -119,22 +128,25 @@ def _meeting(view: View) -> list[str]:
 
 
 def _best_rows(view: View, rows: list[str]) -> list[str]:
-    same, other = [], []
+    same, other, shared = [], [], []
     for column in view.grid.columns:
-        shared = [row for row in rows if view.difference(row, column) is not None]
-        if len(shared) < 2:
+        contest = compete(view.grid, column, [row for row in rows if view.difference(row, column) is not None])
+        if len(contest.means) < 2:
             continue
-        means = shared_means(view.grid, column, shared)
-        if not means:
-            continue
-        theirs = max(shared, key=lambda row: view.published.numbers[row, column].mean)
-        ours = max(shared, key=means.__getitem__)
+        shared.append(contest.shared)
+        printed = {row: view.published.numbers[row, column].mean for row in contest.means}
+        theirs = [row for row, mean in printed.items() if mean == max(printed.values())]
+        ours = contest.best(higher_is_better=True)
         if ours == theirs:
-            same.append(f"{column} ({ours})")
+            same.append(f"{column} ({', '.join(ours)})")
         else:
-            other.append(f"{column} (paper {theirs}, here {ours})")
-    found = [f"The best of the rows that both have is the same in: {', '.join(same)}."] if same else []
-    return found + ([f"The best of the rows that both have is another in: {', '.join(other)}."] if other else [])
+            other.append(f"{column} (paper {', '.join(theirs)}; here {', '.join(ours)})")
+    said = (("the same", same), ("another", other))
+    return [
+        f"The best of the rows that both have{_over(shared)}, is {what} in: {', '.join(columns)}."
+        for what, columns in said
+        if columns
+    ]
 
 
 def _where(view: View, chosen: Callable[[Measured], bool]) -> str:
@@ -149,12 +161,9 @@ def _where(view: View, chosen: Callable[[Measured], bool]) -> str:
 
 
 def _by_column(view: View, places: Iterable[tuple[str, str]]) -> str:
-    by_column: dict[str, list[str]] = {}
-    for column, row in places:
-        difference = view.difference(row, column)
-        assert difference is not None
-        by_column.setdefault(column, []).append(f"{row} ({signed(difference, view.kind)})")
-    return "; ".join(f"{column}: {', '.join(rows)}" for column, rows in by_column.items())
+    """As `_listed`, each row with its difference."""
+    differences = ((column, row, view.difference(row, column)) for column, row in places)
+    return _listed((column, f"{row} ({signed(gap, view.kind)})") for column, row, gap in differences if gap is not None)
 
 
 def _count(number: int, what: str) -> str:

@@ -15,13 +15,19 @@ function compare(a, b) {
   return String(a).localeCompare(String(b), "en", { numeric: true });
 }
 
+// Sorted rows stand together in the first group; as they were, each is in its own.
 function sortTable(table, original, heading) {
   const order = NEXT[heading.getAttribute("aria-sort") || "none"];
   for (const other of table.tHead.rows[0].cells) other.setAttribute("aria-sort", "none");
   heading.setAttribute("aria-sort", order);
   table.classList.toggle("sorted", order !== "none");
   const sign = order === "ascending" ? 1 : -1;
-  const rows = order === "none" ? original : original
+  if (order === "none") {
+    for (const [body, rows] of original) body.append(...rows);
+    return;
+  }
+  const rows = original
+    .flatMap(([, rows]) => rows)
     .filter((row) => !row.classList.contains("group"))
     .map((row) => ({ row, key: sortKey(row, heading.cellIndex) }))
     .sort((a, b) => (a.key === null) - (b.key === null) || (a.key === null ? 0 : sign * compare(a.key, b.key)))
@@ -30,7 +36,7 @@ function sortTable(table, original, heading) {
 }
 
 for (const table of document.querySelectorAll("table.sortable")) {
-  const original = [...table.tBodies[0].rows];
+  const original = [...table.tBodies].map((body) => [body, [...body.rows]]);
   for (const heading of table.tHead.rows[0].cells) {
     heading.setAttribute("aria-sort", "none");
     heading.querySelector("button").addEventListener("click", () => sortTable(table, original, heading));

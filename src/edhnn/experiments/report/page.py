@@ -76,12 +76,18 @@ def _claims_section(content: Content) -> str:
     if not content.claims:
         return ""
     shown = {view.name for view in content.views}
-    listed = "".join(_claim(claim, _place(claim.experiment, shown)) for claim in content.claims)
+    theirs, ours = (_claims([claim for claim in content.claims if claim.papers is one], shown) for one in (True, False))
     return f"""<h2 id="claims">What the paper claims, and what was found</h2>
 <p class="soft">A claim of many comparisons fails by one clear counterexample and holds only if every comparison is
 clear. Holm's correction is over the comparisons of the claim; that of a table's marks is over all of the table, so the
 two can differ.</p>
-<ul class="claims">{listed}</ul>"""
+{theirs}{f"<h3>Not the paper's: what we asked besides</h3>{ours}" if ours else ""}"""
+
+
+def _claims(claims: Sequence[Claim], shown: Collection[str] = ()) -> str:
+    """A list; each names its experiment where sections to link to are given."""
+    listed = "".join(_claim(claim, _place(claim.experiment, shown) if shown else "") for claim in claims)
+    return f'<ul class="claims">{listed}</ul>' if listed else ""
 
 
 def _place(experiment: str, shown: Collection[str]) -> str:
@@ -90,7 +96,7 @@ def _place(experiment: str, shown: Collection[str]) -> str:
     return f' <a href="#{name}">{name}</a>' if experiment in shown else f" {name}"
 
 
-def _claim(claim: Claim, place: str = "") -> str:
+def _claim(claim: Claim, place: str) -> str:
     badge = f'<span class="verdict {claim.verdict.replace(" ", "-")}">{claim.verdict}</span>'
     first, *more = claim.evidence
     rest = "".join(f"<p>{escape(text)}</p>" for text in more)
@@ -100,8 +106,7 @@ def _claim(claim: Claim, place: str = "") -> str:
 
 
 def _section(view: View, claims: Sequence[Claim], png: bytes | None, drawn: bool) -> str:
-    own = [claim for claim in claims if claim.experiment == view.name]
-    said = f'<ul class="claims">{"".join(_claim(claim) for claim in own)}</ul>' if own else ""
+    said = _claims([claim for claim in claims if claim.experiment == view.name])
     key = _KEY if view.published.numbers and not view.published.unit else ""
     notes = "".join(f"<li>{escape(text)}</li>" for text in notes_of(view))
     return f"""<section><h2 id="{view.name}">{escape(view.heading)}</h2>
@@ -125,7 +130,8 @@ def _figure(view: View, png: bytes | None, drawn: bool) -> str:
         return f'{image}<p class="key">{bars}. {escape(missing)}</p>'
     axis = view.grid.experiment.axis
     plots = "".join(
-        f'<div class="plot"><script type="application/json">{plot_json(panel, axis, value_label(view))}</script></div>'
+        f'<div class="plot" role="figure" aria-label="{escape(f"{view.heading}, {panel.title}")}">'
+        f'<script type="application/json">{plot_json(panel, axis, value_label(view))}</script></div>'
         for panel in panels_of(view)
     )
     return f"""<div class="plots">{plots}</div><noscript>{image}</noscript>
