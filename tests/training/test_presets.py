@@ -14,7 +14,7 @@ from edhnn.training.plan import Plan
 from edhnn.training.presets import find_preset, recorded_presets
 from edhnn.training.request import Request, request_from_file, request_from_settings
 from edhnn.training.tasks import make_objective
-from edhnn.training.written_values import declared
+from edhnn.models.written_values import declared
 
 PARAMETERS = {
     "paper": dict(

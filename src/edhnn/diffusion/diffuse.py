@@ -148,8 +148,12 @@ def pagerank_problem(
     """
     if not 0 < restart < 1:
         raise UsageError(f"The restart probability must lie between 0 and 1. Got {restart}.")
-    if not seeds.is_floating_point():
-        raise DataError(f"The seeds must be floating point. Got {seeds.dtype}.")
+    if seeds.dim() != 2 or len(seeds) != hypergraph.num_nodes or not seeds.is_floating_point():
+        raise DataError(
+            f"The seeds must be floating point of shape [{hypergraph.num_nodes}, D], a row per node. "
+            f"Got {seeds.dtype} of shape {list(seeds.shape)}.",
+            remedy="One column of seeds is seeds[:, None].",
+        )
     degree = incidence_to_node(edge_to_incidence(edge_scale(hypergraph, seeds), hypergraph), hypergraph)[:, 0]
     if bool((seeds[degree == 0] != 0).any()):
         place = int(((degree == 0)[:, None] & (seeds != 0)).nonzero()[0, 0])

@@ -1,8 +1,9 @@
-"""The loop that every solver shares: step, look, stop.
+r"""The loop that every solver shares: step, look, stop.
 
 A solver is a frozen value with three verbs: `init`, `step`, and `certify`, which gives the state it vouches for, a
-lower bound on the minimum and a residual. The loop looks every few steps, compares the duality gap with the tolerance
-(the residual where no finite bound exists, as with fixed labels), and never stops without saying why.
+lower bound on the minimum and a residual. The loop looks every few steps, compares the duality gap with the objective
+(the residual with the spread of ``x`` where no finite bound exists, as with fixed labels), and never stops without
+saying why. All of it is relative: to diffuse $c\,x$ takes the steps of $x$ where the problem is a square.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ State = TypeVar("State")
 Watch = Callable[[StepRecord, Tensor], None]
 """Called with what was recorded and the state, at every look."""
 
-_ROUNDING = 1e-10  # of the objective: a gap so little below 0 is no contradiction
+_CONTRADICTION = 1e-10  # of the objective: a gap so little below 0 is none
+_ROUNDING = 8 * torch.finfo(torch.float64).eps
+_NOTHING_LEFT = 1e-18  # of the energy of x
 EARLY = 10  # steps that are looked at one by one
 
 
@@ -47,7 +50,7 @@ class Solver(Protocol[State]):
 
     @property
     def tolerance(self) -> float:
-        """Stop when the gap is at most this times the objective (at least this)."""
+        """Stop when the gap is at most this times the objective."""
 
     @property
     def max_steps(self) -> int:
@@ -125,8 +128,25 @@ def _look(
     record = StepRecord(steps, float(objective.sum()), worst_gap, worst_residual, seconds)
     if not finite or torch.isnan(objective).any():
         return record, Outcome.DIVERGED, "residual"
-    scale = objective.abs().clamp(min=1)
-    by_gap = worst_gap != float("inf") and bool((gap >= -_ROUNDING * scale).all())  # else the bound is proved false
-    measure = gap / scale if by_gap else found.residual
-    converged = bool((measure <= solver.tolerance).all())
+    size, noise = objective.abs(), _noise(problem, objective)
+    by_gap = worst_gap != float("inf") and bool(
+        (gap >= -_CONTRADICTION * size - noise).all()
+    )  # else it is proved false
+    if by_gap:
+        converged = bool((gap <= solver.tolerance * size + noise).all())
+    else:
+        low, high = problem.x.aminmax(dim=0) if len(problem.x) else (size, size)
+        close = solver.tolerance * (high - low) + _ROUNDING * torch.maximum(low.abs(), high.abs())
+        converged = bool((found.residual <= close).all())
     return record, Outcome.CONVERGED if converged else None, "gap" if by_gap else "residual"
+
+
+def _noise(problem: DiffusionProblem, objective: Float[Tensor, " D"]) -> Float[Tensor, " D"]:
+    r"""How far rounding alone can move a gap, for each column.
+
+    A bound adds up products $R_v x_v$ that cancel. With $\sum_v R_v^2$ about the objective $F$ and
+    $E = \sum_v f(0; x_v)$ these are of the size $\sqrt{E F}$. Where nothing is left to diffuse, what is left of $R$ is
+    rounding too, by so many members as add up: a share of $E$.
+    """
+    energy = problem.node_potential.value(torch.zeros_like(problem.x), problem.x).sum(0)
+    return _ROUNDING * (energy * objective.abs()).sqrt() + _NOTHING_LEFT * energy

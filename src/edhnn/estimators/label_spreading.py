@@ -19,15 +19,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, check_non_negative, validate_data
 
-from edhnn.diffusion.diffuse import diffuse, make_potential, make_solver
-from edhnn.diffusion.problem import DiffusionProblem
+from edhnn.diffusion.diffuse import diffuse, make_potential
 from edhnn.diffusion.solution import Outcome, Solution, SolverError
-from edhnn.diffusion.solve import solve
 from edhnn.errors import DataError, UsageError
 from edhnn.estimators.partial_labels import accuracy_where_labelled, labelled
 from edhnn.hypergraph import Hypergraph
 from edhnn.potentials.clique import CliqueExpansion
-from edhnn.potentials.node import SquaredDistance
 from edhnn.typing import FloatArray
 
 
@@ -174,30 +171,20 @@ class HypergraphLabelSpreading(ClassifierMixin, BaseEstimator):  # type: ignore[
         if not 0 < self.strength < math.inf:
             raise UsageError(f"The strength must be finite and positive, or no label moves. Got {self.strength}.")
         x = torch.from_numpy(one_hot).to(hypergraph.device)
-        potential, factor = make_potential(self.potential, self.power), 1.0
-        options: dict[str, Any] = {"tolerance": self.tolerance, "max_steps": self.max_steps}
-        if isinstance(potential, CliqueExpansion) and self.normalisation != "none":
-            # Degrees add hyperedge weights, so a factor on these cancels: the nodes take its inverse instead.
-            factor = self.strength
-            problem = DiffusionProblem(
-                hypergraph=hypergraph,
-                x=x,
-                hyperedge_potential=CliqueExpansion(normalisation=self.normalisation),  # type: ignore[arg-type]
-                node_potential=SquaredDistance(weight=x.new_full((len(x), 1), 1 / factor)),
-            )
-            method = make_solver(self.solver, potential, step_size=None, **options)
-            solution = solve(problem, method, throw=False)
-        else:
-            solution = diffuse(
-                hypergraph,
-                x,
-                potential=potential,
-                strength=self.strength,
-                solver=self.solver,  # type: ignore[arg-type]  # checked there
-                throw=False,
-                **options,
-            )
-        gap = factor * solution.last.gap
+        potential = make_potential(self.potential, self.power)
+        if isinstance(potential, CliqueExpansion):
+            potential = CliqueExpansion(normalisation=self.normalisation)  # type: ignore[arg-type]  # checked there
+        solution = diffuse(
+            hypergraph,
+            x,
+            potential=potential,
+            strength=self.strength,
+            solver=self.solver,  # type: ignore[arg-type]  # checked there
+            tolerance=self.tolerance,
+            max_steps=self.max_steps,
+            throw=False,
+        )
+        gap = solution.last.gap
         if solution.outcome is Outcome.DIVERGED:
             raise SolverError(solution.outcome.value)
         if solution.outcome is Outcome.MAX_STEPS:

@@ -22,7 +22,7 @@ from edhnn.training.checks import check_features
 from edhnn.training.config import TrainConfig
 from edhnn.training.fit import FitResult, fit_inputs
 from edhnn.training.inputs import Inputs, Scaling, make_inputs
-from edhnn.training.written_values import declared
+from edhnn.models.written_values import declared
 from edhnn.typing import FloatArray, IntArray
 
 _TUNED = ("num_iterations", "hidden", "restart", "dropout")

@@ -28,7 +28,8 @@ def accuracy_where_labelled(y: object, answers: Any, sample_weight: Any = None) 
     """
     labels = np.asarray(y)
     labels = labels.ravel() if labels.ndim == 2 and labels.shape[1] == 1 else labels
-    return float(accuracy_score(*_known(labels, answers, sample_weight, labelled(labels))))
+    true, answered, weight = _known(labels, answers, sample_weight, labelled(labels))
+    return float(accuracy_score(true, answered, sample_weight=weight))
 
 
 def r2_where_known(y: object, answers: Any, sample_weight: Any = None) -> float:
@@ -39,11 +40,11 @@ def r2_where_known(y: object, answers: Any, sample_weight: Any = None) -> float:
     """
     values = np.asarray(y, dtype=float)
     known = ~np.isnan(values.reshape(len(values), -1)).any(axis=1)
-    return float(r2_score(*_known(values, answers, sample_weight, known)))
+    true, answered, weight = _known(values, answers, sample_weight, known)
+    return float(r2_score(true, answered, sample_weight=weight))
 
 
-def _known(y: Any, answers: Any, weight: Any, known: BoolArray) -> tuple[Any, ...]:
+def _known(y: Any, answers: Any, weight: Any, known: BoolArray) -> tuple[Any, Any, Any]:
     if not known.any():
         raise DataError(f"A score needs samples with known labels. All {len(known)} of 'y' are unknown.")
-    chosen = (y[known], np.asarray(answers)[known])
-    return chosen if weight is None else (*chosen, np.asarray(weight)[known])
+    return y[known], np.asarray(answers)[known], None if weight is None else np.asarray(weight)[known]

@@ -9,7 +9,7 @@ from typing import Any, Literal, final, get_args
 
 from edhnn.errors import UsageError, unknown_name
 from edhnn.hypergraph import Hypergraph
-from edhnn.training.written_values import plain
+from edhnn.models.written_values import plain
 from edhnn.transforms import add_singletons
 
 Schedule = Literal["none", "cosine"]

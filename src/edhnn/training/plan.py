@@ -19,7 +19,7 @@ from edhnn.seeding import derive_seed
 from edhnn.training.config import TrainConfig
 from edhnn.training.environment import package_version
 from edhnn.training.tasks import Objective, known_nodes, make_objective
-from edhnn.training.written_values import declared, plain
+from edhnn.models.written_values import declared, plain
 from edhnn.typing import JsonObject
 
 RUN_FORMAT: Final = 1

@@ -26,7 +26,7 @@ from edhnn.training.inputs import Scaling, make_inputs
 from edhnn.training.json_file import read_json, said, write_json
 from edhnn.training.state import read_tensors, write_tensors
 from edhnn.training.tasks import Objective
-from edhnn.training.written_values import declared
+from edhnn.models.written_values import declared
 from edhnn.typing import JsonObject, NodeOrEdgeId
 
 FORMAT: Final = 1

@@ -14,7 +14,7 @@ from edhnn.models.registry import MODELS
 from edhnn.training.config import TrainConfig
 from edhnn.training.plan import Plan
 from edhnn.training.presets import PresetName, find_preset
-from edhnn.training.written_values import declared
+from edhnn.models.written_values import declared
 
 _TOP = ("model", "preset", "splits", "seed", "options", "train")
 _TRAIN = tuple(option.name for option in fields(TrainConfig))

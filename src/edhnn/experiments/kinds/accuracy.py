@@ -20,7 +20,7 @@ from edhnn.training.json_file import read_json
 from edhnn.training.plan import Plan, choose_splits
 from edhnn.training.run_folder import SplitFolder
 from edhnn.training.split_run import train_split
-from edhnn.training.written_values import declared
+from edhnn.models.written_values import declared
 from edhnn.typing import JsonObject
 
 _EVER_MORE = 10**6

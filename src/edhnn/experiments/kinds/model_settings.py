@@ -10,7 +10,7 @@ from edhnn.experiments.spec import Column, Row
 from edhnn.models.registry import MODELS, make_config
 from edhnn.training.config import TrainConfig
 from edhnn.training.presets import recorded_preset
-from edhnn.training.written_values import declared
+from edhnn.models.written_values import declared
 from edhnn.typing import JsonObject
 
 _TRAINING = tuple(option.name for option in fields(TrainConfig))

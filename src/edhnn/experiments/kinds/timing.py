@@ -24,7 +24,7 @@ from edhnn.training.fit import make_adam
 from edhnn.training.inputs import Inputs, make_inputs
 from edhnn.training.plan import Plan, choose_splits
 from edhnn.training.tasks import labels_of, make_objective
-from edhnn.training.written_values import declared
+from edhnn.models.written_values import declared
 from edhnn.typing import JsonObject
 
 _LEAST, _MOST, _SECONDS = 3, 100, 3.0
