@@ -215,6 +215,19 @@ def test_nothing_is_overwritten_unless_forced(baskets, refuse):
     assert "exists already" in refuse(2, "data", "convert", "csbm-1", "baskets.csv", folder=baskets)
 
 
+def test_convert_names_the_neighbours_it_removes(baskets, here):
+    (baskets / "plain.csv").write_text("item,basket\nmilk,1\n")
+    for arguments in ((), ("--json",)):
+        (baskets / "mine.nodes.csv").write_text("id,price\nmilk,1\n")
+        code, output, errors = here("data", "convert", "plain.csv", "mine.csv", "--force", *arguments, folder=baskets)
+        assert code == 0
+        assert not (baskets / "mine.nodes.csv").exists()
+        if arguments:
+            assert json.loads(output)["removed"] == ["mine.nodes.csv"]
+        else:
+            assert "removed, as it would be read along with 'mine.csv': mine.nodes.csv" in errors
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

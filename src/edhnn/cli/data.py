@@ -177,12 +177,14 @@ def _refuse_all_but_limits(options: ReadOptions, where: str) -> None:
 
 
 def _report_conversion(done: Written, notes: Iterable[str], begun: float, *, as_json: bool) -> None:
-    paths = [str(path) for path in done.paths]
+    paths, removed = ([str(path) for path in found] for found in (done.paths, done.removed))
     if as_json:
-        seconds = round(time.perf_counter() - begun, 3)
-        print_json({"written": paths, "left_behind": done.left_behind, "notes": list(notes), "seconds": seconds})
+        said = {"written": paths, "removed": removed, "left_behind": done.left_behind, "notes": list(notes)}
+        print_json({**said, "seconds": round(time.perf_counter() - begun, 3)})
         return
     console().print(f"Written: {', '.join(paths)}", soft_wrap=True, markup=False)
+    for path in removed:
+        say(f"removed, as it would be read along with '{done.paths[0].name}': {path}", style="yellow")
     say_notes(notes)
     for lost in done.left_behind:
         say(f"left behind, as the format cannot hold it: {lost}", style="yellow")

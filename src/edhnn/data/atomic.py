@@ -17,6 +17,9 @@ from typing import Protocol, runtime_checkable
 
 from edhnn.errors import UsageError
 
+REPLACE = "replace it with --force (in Python: overwrite=True)"
+"""The remedy where something is there already."""
+
 
 @runtime_checkable
 class ByteWriter(Protocol):
@@ -51,7 +54,7 @@ def atomic_folder(target: Path, *, overwrite: bool = False) -> Iterator[Path]:
     if target.exists() and not target.is_dir():
         raise UsageError(f"'{target}' must be a folder. It is a file.")
     if target.exists() and any(target.iterdir()) and not overwrite:
-        raise UsageError(f"'{target}' exists already. Choose another name, or replace it with --force.")
+        raise UsageError(f"'{target}' exists already. Choose another name, or {REPLACE}.")
     target = target.resolve()  # a link stays one: the folder it leads to is replaced
     with _writing(target):
         temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))

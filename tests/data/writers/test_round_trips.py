@@ -366,7 +366,9 @@ def test_the_same_dataset_gives_the_same_bytes(tmp_path, name):
 def test_what_is_there_is_replaced_only_when_asked(tmp_path, name):
     write_dataset(labelled(), tmp_path / name)
     before = files_in(tmp_path)
-    with pytest.raises(UsageError, match=r"exists already. Choose another name, or replace it with --force"):
+    with pytest.raises(
+        UsageError, match=r"exists already. Choose another name, or replace it with --force .*overwrite=True"
+    ):
         write_dataset(plain(), tmp_path / name)
     assert files_in(tmp_path) == before
     written = write_dataset(plain(), tmp_path / name, overwrite=True)
@@ -395,8 +397,9 @@ def test_neighbours_that_would_be_read_along_are_not_left_lying(tmp_path, name, 
     for neighbour in neighbours:
         (tmp_path / neighbour).write_bytes(b"stale")
     (tmp_path / "t.other.csv").write_bytes(b"not ours")
-    write_dataset(plain(), tmp_path / name, overwrite=True)
+    written = write_dataset(plain(), tmp_path / name, overwrite=True)
     assert sorted(files_in(tmp_path)) == sorted([name, "t.other.csv"])
+    assert sorted(path.name for path in written.removed) == sorted(neighbours)
 
 
 DATE = np.datetime64("2020-01-01")

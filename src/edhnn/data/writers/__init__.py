@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple, get_args
 
+from edhnn.data.atomic import REPLACE
 from edhnn.data.dataset import NodeDataset
 from edhnn.data.hif_dataset import details_left_behind, document_from_dataset
 from edhnn.data.readers import Format, format_by_name
@@ -23,10 +25,12 @@ class Written(NamedTuple):
     Attributes:
         paths: The files or the folder written.
         left_behind: What the format cannot hold of the dataset, in words; empty if nothing.
+        removed: Neighbours that were there and would have been read along with the new file.
     """
 
     paths: list[Path]
     left_behind: list[str]
+    removed: Sequence[Path] = ()
 
 
 def write_dataset(
@@ -42,10 +46,10 @@ def write_dataset(
         dataset: The dataset.
         target: ``.hif.json``, ``.csv``, ``.tsv``, ``.parquet``, ``.hgr``, ``hyperedges-NAME.txt``, or a folder name.
         format: Says the format when the name does not.
-        overwrite: Replace what is there. Neighbours that would be read along with the new file go too.
+        overwrite: Replace what is there. Neighbours that would be read along with the new file are removed.
 
     Returns:
-        What was written, and what was left behind.
+        What was written, what was left behind, and what was removed.
 
     Raises:
         DataError: if the format cannot hold the hypergraph itself.
@@ -78,9 +82,10 @@ def write_dataset(
     else:
         written = write_hmetis(dataset, target) if chosen == "hmetis" else write_cornell(dataset, target)
         lost = left_behind_by_text(dataset, hmetis=chosen == "hmetis")
-    for stale in set(outputs) - set(written):
-        stale.unlink(missing_ok=True)
-    return Written(written, [*dataset.provenance.details.get("left_behind", ()), *lost])
+    removed = [path for path in outputs if path not in written and path.exists()]
+    for stale in removed:
+        stale.unlink()
+    return Written(written, [*dataset.provenance.details.get("left_behind", ()), *lost], removed)
 
 
 def outputs_of(target: Path, chosen: Format) -> list[Path]:
@@ -94,4 +99,4 @@ def refuse_existing(paths: list[Path], *, overwrite: bool) -> None:
     """A usage error if something is there already and may not be replaced."""
     found = [str(path) for path in paths if path.exists()]
     if found and not overwrite:
-        raise UsageError(f"{', '.join(found)} exists already. Choose another name, or replace it with --force.")
+        raise UsageError(f"{', '.join(found)} exists already. Choose another name, or {REPLACE}.")
