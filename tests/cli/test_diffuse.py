@@ -92,6 +92,22 @@ def test_integer_ids_come_back_as_they_were(shop, here):  # noqa: F811
     assert table["score"].type == pa.float64()
 
 
+@pytest.mark.parametrize(
+    ("ids", "written"),
+    [
+        ([1, "a"], {"1", "a"}),
+        ([1, "a", "1"], {"1", '"a"', '"1"'}),
+        ([10**30, 2], {str(10**30), "2"}),
+    ],
+)
+def test_ids_of_any_kind_are_told_apart_in_the_scores(shop, here, ids, written):  # noqa: F811
+    (shop / "any.hif.json").write_text(json.dumps({"incidences": [{"node": name, "edge": "e"} for name in ids]}))
+    (shop / "seeds.csv").write_text(f"node,value\n{ids[1]},1\n")
+    code, _, errors = here("diffuse", "any.hif.json", "--seeds", "seeds.csv", "--out", "s.csv", "--json", folder=shop)
+    assert code == 0, errors
+    assert set(scores_in(shop / "s.csv")) == written
+
+
 def test_parquet_seeds(shop, here):  # noqa: F811
     pq.write_table(pa.table({"value": [1.0, -0.5], "node": ["milk", "jam"], "note": ["a", "b"]}), shop / "s.parquet")
     outputs = []

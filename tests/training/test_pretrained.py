@@ -9,9 +9,10 @@ import torch
 
 from edhnn import DataError, Hypergraph, NodeDataset, TrainConfig, UsageError, fit, from_pretrained, make_model
 from edhnn.data.dataset import Provenance, sparse_features
+from edhnn.data.ids import Ids
 from edhnn.training.ensemble import load_models, with_classes
 from edhnn.training.inputs import make_inputs
-from edhnn.training.predictions import prediction_table
+from edhnn.training.predictions import id_column, prediction_table
 from edhnn.training.pretrained import Pretrained
 
 
@@ -142,6 +143,22 @@ def test_targets_are_called_by_their_names(named, split, tmp_path):
     assert table.column_names == ["node", "label_height", "label_age", "prediction_height", "prediction_age"]
     model.save_pretrained(tmp_path / "model")
     assert from_pretrained(tmp_path / "model").label_names == ("height", "age")
+
+
+@pytest.mark.parametrize(
+    ("ids", "written"),
+    [
+        (range(2), [0, 1]),
+        ([7, -1], [7, -1]),
+        (["b", "a"], ["b", "a"]),
+        ([1, "a"], ["1", "a"]),
+        ([10**30, 2], [str(10**30), "2"]),
+        ([1, "a", "1", '"1"'], ["1", '"a"', '"1"', '"\\"1\\""']),
+        ([10**30, str(10**30)], [str(10**30), f'"{10**30}"']),
+    ],
+)
+def test_no_two_ids_are_written_the_same(ids, written):
+    assert id_column(Ids(ids)).to_pylist() == written
 
 
 def test_broken_folders_are_refused(trained, tmp_path):

@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 import pyarrow as pa
 import torch
 import typer
@@ -25,6 +24,7 @@ from edhnn.diffusion.diffuse import PotentialName, SolverName, diffuse
 from edhnn.diffusion.solution import Outcome, Solution, StepRecord
 from edhnn.errors import UsageError
 from edhnn.hypergraph import Hypergraph
+from edhnn.training.predictions import id_column
 
 
 @with_read_options
@@ -104,9 +104,7 @@ def _usable(hypergraph: Hypergraph, *, ignore_weights: bool) -> Hypergraph:
 
 def write_scores(dataset: NodeDataset, scores: torch.Tensor, target: Path) -> None:
     """The scores beside the original ids."""
-    ids = dataset.node_ids.values
-    names = pa.array(ids) if isinstance(ids, list) else pa.array(np.asarray(ids, dtype=np.int64))
-    write_table(pa.table({"node": names, "score": scores.numpy()}), target)
+    write_table(pa.table({"node": id_column(dataset.node_ids), "score": scores.numpy()}), target)
 
 
 def draw(dataset: NodeDataset, looks: list[tuple[StepRecord, torch.Tensor]], title: str, target: Path) -> None:

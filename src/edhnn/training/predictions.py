@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ import pyarrow as pa
 from torch import Tensor
 
 from edhnn.data.dataset import NodeDataset
+from edhnn.data.ids import Ids
 from edhnn.training.pretrained import Pretrained
 
 _YES = 0.5
@@ -27,7 +29,7 @@ def prediction_table(
         held_out: The same by models that never saw the node's label; NaN where there is none.
         labels: Whether the known labels stand beside the predictions.
     """
-    columns: dict[str, Any] = {"node": _ids(dataset)}
+    columns: dict[str, Any] = {"node": id_column(dataset.node_ids)}
     names = class_names(model)
     if labels and dataset.y is not None:
         columns |= _said(dataset.y, "label", model, names)
@@ -39,14 +41,22 @@ def prediction_table(
     return pa.table(columns)
 
 
-def _ids(dataset: NodeDataset) -> pa.Array:
-    ids = dataset.node_ids.values
-    if not isinstance(ids, list):
-        return pa.array(np.asarray(ids, np.int64))
+def id_column(ids: Ids) -> pa.Array:
+    """Ids as a column of a table: integers if all are and fit 64 bits, else text.
+
+    Where an integer and a text would then read alike, as ``1`` and ``"1"`` do, all text stands in quotes as JSON writes
+    it: no two ids are ever written the same.
+    """
+    values = ids.values
+    if not isinstance(values, list):
+        return pa.array(np.asarray(values, np.int64))
     try:
-        return pa.array(ids)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):  # text and numbers mixed
-        return pa.array([str(name) for name in ids])
+        return pa.array(values)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):  # text and integers mixed, or beyond 64 bits
+        names = [str(name) for name in values]
+    if len(set(names)) < len(names):
+        names = [json.dumps(name, ensure_ascii=False) for name in values]
+    return pa.array(names)
 
 
 def class_names(model: Pretrained) -> list[str]:
