@@ -5,8 +5,29 @@ import json
 from typer.testing import CliRunner
 
 from edhnn.cli.main import app
-from edhnn.experiments.spec import packaged_experiment
+from edhnn.experiments.spec import packaged_experiment, read_experiment
 from tests.experiments.made import made_records, write_records
+
+FLOOR = """
+title = "Mine"
+paper = "none"
+kind = "accuracy"
+splits = 1
+[[row]]
+label = "perceptron"
+model = "mlp"
+[[column]]
+label = "one"
+dataset = "csbm-1"
+"""
+
+
+def write_own(folder):
+    """An experiment of one's own, of a floor alone, and its records in ``results``."""
+    (folder / "mine.toml").write_text(FLOOR)
+    own = read_experiment(folder / "mine.toml")
+    write_records(folder / "results", made_records(own, lambda cell, split: 50.0))
+    return folder / "mine.toml"
 
 
 def run(*words):
@@ -36,3 +57,37 @@ def test_without_records_it_says_what_to_run(tmp_path):
     assert done.exception is not None
     assert "edhnn run" in str(done.exception)
     assert done.exception.exit_code == 2
+
+
+def test_an_experiment_of_floors_alone_is_shown_when_it_is_named(tmp_path):
+    done = run(write_own(tmp_path), "--results", tmp_path / "results", "--out", tmp_path / "out")
+    assert done.exit_code == 0
+    assert "| *perceptron* | 50.00 |" in (tmp_path / "out" / "tables.md").read_text()
+
+
+def test_records_of_experiments_that_were_not_named_are_not_denied(tmp_path):
+    write_own(tmp_path)
+    done = run("--results", tmp_path / "results", "--out", tmp_path / "out")
+    assert done.exception.exit_code == 2
+    assert "are of mine. Name what to show" in str(done.exception)
+    assert f"edhnn report mine.toml --results {tmp_path / 'results'}" in str(done.exception)
+    write_records(tmp_path / "results", made_records(packaged_experiment("table7"), lambda cell, split: 0.5, splits=1))
+    done = run("--results", tmp_path / "results", "--out", tmp_path / "out")
+    assert done.exit_code == 0
+    assert "there are records of mine too" in done.stderr
+    assert "records of mine" not in run("table7", "--results", tmp_path / "results", "--out", tmp_path / "out").stderr
+
+
+def test_floors_of_one_experiment_do_not_bring_in_those_that_share_them(tmp_path):
+    floors = made_records(packaged_experiment("smoke"), lambda cell, split: 50.0 if cell.row == "MLP" else None)
+    write_records(tmp_path / "results", floors)
+    done = run("--results", tmp_path / "results", "--out", tmp_path / "out")
+    assert "edhnn report smoke --results" in str(done.exception)
+    assert run("smoke", "--results", tmp_path / "results", "--out", tmp_path / "out").exit_code == 0
+
+
+def test_what_is_lent_to_a_named_experiment_is_no_record_of_it(tmp_path):
+    floors = made_records(packaged_experiment("table2"), lambda cell, split: 50.0 if cell.row == "MLP" else None)
+    write_records(tmp_path / "results", floors)
+    done = run("figure2", "--results", tmp_path / "results", "--out", tmp_path / "out")
+    assert "A report needs records of figure2. There are none" in str(done.exception)

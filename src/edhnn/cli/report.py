@@ -31,6 +31,10 @@ def report_command(
 
     content = make_content(Records(results), names or [])
     written = write_report(content, out)
+    if content.others:
+        say(
+            f"note: there are records of {', '.join(content.others)} too; to show them, give the file of the experiment"
+        )
     if as_json:
         print_json({**report_data(content), "written": [str(path) for path in written]})
         return

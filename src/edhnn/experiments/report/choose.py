@@ -26,16 +26,21 @@ class Content:
         claims: The claims about the experiments.
         absent: Headings of experiments without records.
         records: All records.
+        others: Experiments that records were made for and that were neither named nor come with the package.
     """
 
     views: Sequence[View]
     claims: Sequence[Claim]
     absent: Sequence[str]
     records: Sequence[JsonObject]
+    others: Sequence[str]
 
 
 def make_content(records: Records, names: Sequence[str] = ()) -> Content:
     """Gather the records of experiments.
+
+    An experiment that is named is shown with whatever there is of it. Without names, those are shown that have records
+    of a network: floors are shared among experiments, and those of one would bring in all.
 
     Args:
         records: The records.
@@ -50,18 +55,17 @@ def make_content(records: Records, names: Sequence[str] = ()) -> Content:
     found = records.read()
     index = RecordIndex(found)
     grids = {experiment.name: gather(experiment, index) for experiment in _chosen(names)}
-    views = [make_view(grid) for grid in grids.values() if grid.begun]
-    if not views:
-        raise UsageError(
-            f"A report needs records of {', '.join(names) if names else 'an experiment'}. There are none in "
-            f"'{records.folder}'. Make some with: edhnn run {names[0] if names else 'smoke'} --results {records.folder}"
-        )
+    shown = {name: grid for name, grid in grids.items() if (_has_records(grid) if names else grid.begun)}
+    made_for = sorted({str(record["experiment"]) for record in found if "experiment" in record})
+    if not shown:
+        raise _nothing_to_show(records, names, made_for)
     real = {name: grid for name, grid in grids.items() if grid.experiment.paper != "none"}
     return Content(
-        views=views,
+        views=[make_view(grid) for grid in shown.values()],
         claims=check_claims({name: grid for name, grid in real.items() if _is_packaged(grid.experiment)}),
-        absent=[_heading(grid) for grid in real.values() if not grid.begun],
+        absent=[_heading(grid) for name, grid in real.items() if name not in shown],
         records=found,
+        others=[] if names else [name for name in made_for if name not in grids],
     )
 
 
@@ -70,6 +74,27 @@ def _chosen(names: Sequence[str]) -> list[Experiment]:
         return choose_experiments(names)
     everything = [packaged_experiment(name) for name in experiment_names()]
     return sorted(everything, key=lambda one: (one.paper == "none", one.show == "lines", one.name))
+
+
+def _has_records(grid: Grid) -> bool:
+    """Whether a row of its own has a number or a failure, be it a floor; what is lent to it does not count."""
+    own = {row.label for row in grid.experiment.row}
+    return any(cell.state != "not run" for (row, _), cell in grid.cells.items() if row in own)
+
+
+def _nothing_to_show(records: Records, names: Sequence[str], made_for: Sequence[str]) -> UsageError:
+    """The error that says what there is, and what to do."""
+    if names or not made_for:
+        return UsageError(
+            f"A report needs records of {', '.join(names) if names else 'an experiment'}. There are none in "
+            f"'{records.folder}'. Make some with: edhnn run {names[0] if names else 'smoke'} --results {records.folder}"
+        )
+    first = made_for[0] if made_for[0] in experiment_names() else f"{made_for[0]}.toml"
+    return UsageError(
+        "Without names, a report shows experiments that come with the package and have records of a network. The "
+        f"records in '{records.folder}' are of {', '.join(made_for)}. Name what to show, an experiment of your own by "
+        f"its file: edhnn report {first} --results {records.folder}"
+    )
 
 
 def _is_packaged(experiment: Experiment) -> bool:
