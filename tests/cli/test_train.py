@@ -19,7 +19,7 @@ TRAIN_FIELDS = {
     "dataset", "model", "task", "metric", "test_mean", "test_std", "test", "valid", "best_epoch", "split_seconds",
     "seconds", "num_parameters", "peak_memory", "jobs", "threads", "kernels", "origin", "run",
 }  # fmt: skip
-EVALUATE_FIELDS = {"dataset", "same_data", "num_nodes", "models", "mean", "std", "each", "together"}
+EVALUATE_FIELDS = {"dataset", "same_data", "num_nodes", "seen", "models", "mean", "std", "each", "together"}
 SMALL = ["--epochs", "5", "--splits", "2", "--set", "hidden=8", "--set", "classifier_hidden=8", "--jobs", "1"]
 
 

@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch.utils.checkpoint import checkpoint
 
+from edhnn.diffusion.diffuse import diffuse
 from edhnn.errors import DataError, EdhnnError, UsageError
 from edhnn.hypergraph import Hypergraph
 from edhnn.models.registry import MODELS, make_config, make_model
@@ -337,3 +338,31 @@ def test_a_membership_of_weight_zero_is_none(name):
 def test_every_exception_names_a_model_that_exists():
     assert set(EXCEPTIONS) <= set(MODELS)
     assert all(option in options_of(model) for model, option in CONTEXT)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"hidden": 64.0}, "'hidden' must be of type int. Got 64.0"),
+        ({"num_iterations": 2.0}, "'num_iterations' must be of type int"),
+        ({"dropout": "0.5"}, "'dropout' must be of type float"),
+        ({"norm": None}, "'norm' must be of type str"),
+        ({"num_classes": 2.0}, "as ints. Got 3 and 2.0"),
+    ],
+)
+@pytest.mark.usefixtures("without_shape_checks")
+def test_values_of_another_kind_are_refused_by_name(options, said):
+    with pytest.raises(UsageError, match=said):
+        make_model("ed-hnn", **{"in_features": 3, "num_classes": 2} | options)
+
+
+@pytest.mark.usefixtures("without_shape_checks")
+def test_what_is_no_tensor_or_hypergraph_is_refused_by_name():
+    model, x = make_model("hgnn", in_features=2, num_classes=2), torch.ones(3, 2)
+    pair = Hypergraph.from_hyperedges([[0, 1], [1, 2]])
+    with pytest.raises(DataError, match="Features must be a tensor. Got a ndarray"):
+        model(x.numpy(), pair)
+    with pytest.raises(DataError, match="Got a list.*from_hyperedges"):
+        model(x, [[0, 1], [1, 2]])
+    with pytest.raises(DataError, match="'x' must be a tensor. Got a ndarray"):
+        diffuse(pair, x.numpy())

@@ -104,6 +104,17 @@ def test_sweep_refuses_what_cannot_be_swept():
             sweep_cut(pair, torch.ones(2), max_size=size)
     with pytest.raises(DataError, match="seeds must be floating point"):
         pagerank_problem(pair, torch.ones(2, 1, dtype=torch.int64))
+    for shape in ((2,), (3, 1), (2, 1, 1)):
+        with pytest.raises(DataError, match=r"of shape \[2, D\].*Got .* of shape"):
+            pagerank_problem(pair, torch.ones(shape))
+
+
+def test_seeds_spread_over_many_nodes_are_ranked_as_exactly_as_few():
+    nodes = 2000
+    pairs = Hypergraph.from_hyperedges([[node, (7 * node + 1) % nodes] for node in range(nodes)] + [[0, 1]])
+    seeds = (torch.arange(nodes) % 2)[:, None].double()
+    scaled = solve(pagerank_problem(pairs, seeds / seeds.sum()), ADMM(adaptive=True)).value * seeds.sum()
+    torch.testing.assert_close(scaled, solve(pagerank_problem(pairs, seeds), ADMM(adaptive=True)).value)
 
 
 @pytest.mark.usefixtures("without_shape_checks")

@@ -410,3 +410,30 @@ def test_the_gap_of_narrow_numbers_is_as_true_as_that_of_wide_ones(potential, sc
 def test_requests_that_cannot_be_meant(options, message):
     with pytest.raises(UsageError, match=message):
         diffuse(random_hypergraph(25, 15, 6, seed=6), random_values(25, 2, 6), **options)
+
+
+@pytest.mark.parametrize("potential", ["ce", "divergence", "tv", "lec"])
+def test_small_values_are_diffused_as_well_as_large_ones(potential):
+    hypergraph, x = random_hypergraph(30, 25, 6, 0), random_values(30, 2, 0)
+    whole = diffuse(hypergraph, x, potential=potential)
+    for factor in (1e-6, 1e6):
+        part = diffuse(hypergraph, factor * x, potential=potential)
+        assert part.steps == whole.steps
+        torch.testing.assert_close(part.value / factor, whole.value)
+
+
+@pytest.mark.parametrize("potential", ["ce", "tv", "lec"])
+@pytest.mark.parametrize("value", [0.0, 0.1, -3.3e-7, 1e6])
+def test_where_there_is_nothing_to_diffuse_nothing_is_done(potential, value):
+    hypergraph = random_hypergraph(30, 25, 6, 0)
+    x = torch.full((hypergraph.num_nodes, 1), value, dtype=torch.float64)
+    found = diffuse(hypergraph, x, potential=potential)
+    assert found.steps <= 1
+    torch.testing.assert_close(found.value, x)
+
+
+@pytest.mark.parametrize("potential", ["ce", "tv", "lec"])
+def test_a_shift_of_all_values_shifts_the_answer(potential):
+    hypergraph, x = random_hypergraph(30, 25, 6, 0), random_values(30, 2, 0)
+    found, shifted = (diffuse(hypergraph, x + shift, potential=potential).value for shift in (0.0, 1e6))
+    torch.testing.assert_close(shifted - 1e6, found, atol=1e-3, rtol=0)

@@ -160,6 +160,37 @@ def test_unknown_labels_do_not_count_in_scores(data):
     assert regressor.score(data, values) == pytest.approx(expected)
 
 
+def test_weights_of_samples_count_in_scores(data):
+    y, weight = half_hidden(data), np.random.RandomState(0).rand(200)
+    model = EDHNNClassifier(**SMALL).fit(data, y)
+    right, known = model.predict(data) == y, y >= 0
+    assert model.score(data, y, weight) == pytest.approx((right * weight)[known].sum() / weight[known].sum())
+    values = np.where(known, y, np.nan)
+    regressor = EDHNNRegressor(**SMALL).fit(data, values)
+    said, true, own = regressor.predict(data)[known], values[known], weight[known]
+    rest = (own * (true - np.average(true, weights=own)) ** 2).sum()
+    assert regressor.score(data, values, weight) == pytest.approx(1 - (own * (true - said) ** 2).sum() / rest)
+
+
+def test_dates_keep_their_differences(data):
+    """Seconds since 1970 differ in digits that 32 bits do not have."""
+    no_dropout = dict(hidden=16, epochs=40, dropout=0.0, options={"input_dropout": 0.0})
+    x, target = data.x.numpy().astype(float)[:, :2], data.x[:, :2].sum(1).numpy().astype(float)
+    near = EDHNNRegressor(**no_dropout).fit(data.hypergraph, target, X=x)
+    far = EDHNNRegressor(**no_dropout).fit(data.hypergraph, target + 1.7e9, X=x + 1.7e9)
+    assert near.score(data.hypergraph, target, X=x) > 0.5
+    answers = far.predict(data.hypergraph, X=x + 1.7e9) - 1.7e9
+    np.testing.assert_allclose(answers, near.predict(data.hypergraph, X=x), atol=0.01)
+
+
+def test_a_target_that_is_never_known_is_refused(data):
+    y = np.stack([data.y.numpy().astype(float), np.full(200, np.nan)], axis=1)
+    with pytest.raises(DataError, match="known of one of the training nodes. Column '1' is not"):
+        EDHNNRegressor(**SMALL).fit(data, y)
+    with pytest.raises(DataError, match="at most 3.4e"):
+        EDHNNRegressor(**SMALL).fit(data, np.full(200, 1e39))
+
+
 def test_unknown_values_of_a_plain_table():
     x = np.random.RandomState(0).randn(40, 3)
     y = x[:, 0].copy()

@@ -50,6 +50,14 @@ def test_it_is_the_dense_diffusion_and_a_perceptron(hypergraph, options, told):
     agree(model, hypergraph, x, mlp(z, numbers(model), "classifier"))
 
 
+def test_high_powers_do_not_vanish_in_32_bits():
+    x = features().abs() * torch.logspace(0, -5, len(features()))[:, None]
+    exact = diffused(x.double(), sample(), HyperNDConfig(mean_power=10.0))
+    model = build("hypernd", mean_power=10.0)
+    expected = model.double().classifier(exact)
+    torch.testing.assert_close(model.float()(x.float(), sample()), expected.float(), rtol=1e-4, atol=1e-5)
+
+
 def test_with_power_one_the_operator_is_hgnn_s():
     config = HyperNDConfig(restart=0.0, max_steps=1)
     x = features()

@@ -5,7 +5,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edhnn import EquivariantOperator, Hypergraph, InvariantOperator
+from edhnn import EquivariantOperator, Hypergraph, InvariantOperator, make_model
 from edhnn.incidence import HyperedgeOperator, node_to_incidence
 from edhnn.nn.aggregate import incidences_to_edges, incidences_to_nodes, to_edges, to_nodes
 from edhnn.nn.equivariant import SummedOperator
@@ -89,6 +89,17 @@ def test_weights_of_zero_are_silence():
     for aggregate in ("sum", "mean"):
         out = make("equivariant", 2, "layer", aggregate).sum_to_nodes(states(3), hypergraph)
         assert not out.any()
+
+
+@pytest.mark.usefixtures("without_shape_checks")
+@pytest.mark.parametrize("edges", [1, 5])
+@pytest.mark.parametrize("kind", [torch.float64, torch.int64])
+def test_hyperedge_features_of_other_bits_are_taken(edges, kind):
+    model = make_model("ed-hnn", in_features=2, num_classes=2, hidden=4, classifier_hidden=4, edge_features=3).eval()
+    hypergraph = Hypergraph.from_hyperedges([[0, 1, 2]] * edges, num_nodes=3)
+    x_e = torch.ones(edges, 3)
+    expected = model(torch.ones(3, 2), hypergraph, x_e)
+    assert torch.equal(model(torch.ones(3, 2), hypergraph, x_e.to(kind)), expected)
 
 
 def test_operators_have_the_signature_of_the_house():

@@ -1,14 +1,17 @@
 """A run against labels: its own data are known again however columns are ordered, and classes however written."""
 
+import shutil
 from dataclasses import replace
 
 import pytest
 import torch
 
-from edhnn import DataError, NodeDataset, Plan, TrainConfig, train
+from edhnn import DataError, Hypergraph, NodeDataset, Plan, TrainConfig, train
 from edhnn.data.dataset import Provenance
+from edhnn.data.ids import Ids
 from edhnn.training.ensemble import load_models, with_classes
 from edhnn.training.evaluate import evaluate_run
+from edhnn.training.run_folder import RunFolder
 
 PLAN = Plan(options={"hidden": 8, "classifier_hidden": 8}, train=TrainConfig(epochs=2), num_splits=2)
 
@@ -61,7 +64,62 @@ def test_a_run_that_has_lost_its_splits_does_not_count_training_nodes(named, run
         assert evaluate_run(run, named)["same_data"]
     finally:
         (tmp_path / "kept").rename(run / "splits.npz")
-    assert not evaluate_run(run / "splits/00/model", named)["same_data"]
+
+
+def test_a_model_in_its_run_is_judged_as_the_split_it_is(named, run, tmp_path):
+    expected = evaluate_run(run, named, 1)
+    assert evaluate_run(run / "splits/01/model", named) == expected
+    assert expected["num_nodes"] == 10
+    away = shutil.copytree(run / "splits/01/model", tmp_path / "model")
+    assert (evaluate_run(away, named)["same_data"], evaluate_run(away, named)["num_nodes"]) == (False, 40)
+
+
+def reordered(dataset, order):
+    """The same data with its nodes in another order."""
+    place = torch.empty_like(order)
+    place[order] = torch.arange(len(order))
+    graph = dataset.hypergraph
+    moved = Hypergraph.from_incidence(
+        torch.stack([place[graph.node_index], graph.edge_index]), num_nodes=len(order), num_edges=graph.num_edges
+    )
+    ids = Ids([dataset.node_ids[node] for node in order.tolist()])
+    return replace(dataset, hypergraph=moved, x=dataset.x[order], y=dataset.y[order], node_ids=ids)
+
+
+def test_labels_that_were_learned_do_not_count_however_the_data_changed(named, run):
+    expected = evaluate_run(run, named)
+    backwards = evaluate_run(run, reordered(named, torch.arange(39, -1, -1)))
+    assert not backwards["same_data"]
+    assert backwards["seen"] == expected["seen"] > 20
+    for ours, theirs in zip(backwards["each"], expected["each"], strict=True):
+        assert ours == pytest.approx(theirs)
+    in_text = replace(named, x=named.x.double(), node_ids=Ids([str(name) for name in named.node_ids]))
+    assert evaluate_run(run, in_text)["mean"] == expected["mean"]
+
+
+def test_new_nodes_count_for_all_models_and_together(named, run):
+    graph = named.hypergraph
+    larger = Hypergraph.from_incidence(
+        torch.stack([graph.node_index, graph.edge_index]), num_nodes=42, num_edges=graph.num_edges
+    )
+    x, y = torch.cat([named.x, torch.ones(2, 6)]), torch.cat([named.y, torch.tensor([0, 1])])
+    grown = replace(named, hypergraph=larger, x=x, y=y, node_ids=Ids(range(42)))
+    found, own = evaluate_run(run, grown), evaluate_run(run, named)
+    assert (found["num_nodes"], found["seen"]) == (own["num_nodes"] + 2, own["seen"])
+    assert found["together"] is not None
+    with pytest.raises(DataError, match="have not learned from. 'tiny' has none"):
+        split = RunFolder(run).read_splits()[0]
+        seen_only = torch.full_like(named.y, -1)
+        seen_only[split.train] = named.y[split.train]
+        evaluate_run(run, replace(named, y=seen_only), 0)
+
+
+def test_a_run_without_its_nodes_is_refused_for_other_data(named, run, tmp_path):
+    copy = shutil.copytree(run, tmp_path / "run")
+    (copy / "nodes.npy").write_bytes(b"x")
+    assert evaluate_run(copy, named)["same_data"]
+    with pytest.raises(DataError, match=r"nodes.npy: The file must hold.*Resume the run"):
+        evaluate_run(copy, replace(named, x=named.x + 1))
 
 
 def model_with(run, **facts):

@@ -8,13 +8,13 @@ import torch
 from edhnn import DataError, Hypergraph, NodeDataset, UsageError, load_dataset
 from edhnn.data.catalog import catalog
 from edhnn.models.registry import MODELS
+from edhnn.models.written_values import declared
 from edhnn.training.config import TrainConfig
 from edhnn.training.fit import make_adam
 from edhnn.training.plan import Plan
 from edhnn.training.presets import find_preset, recorded_presets
 from edhnn.training.request import Request, request_from_file, request_from_settings
 from edhnn.training.tasks import make_objective
-from edhnn.models.written_values import declared
 
 PARAMETERS = {
     "paper": dict(

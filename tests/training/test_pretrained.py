@@ -1,5 +1,6 @@
 """Models as folders: what is saved answers as before, for the same hypergraph, a grown one and another."""
 
+import copy
 import json
 from dataclasses import replace
 
@@ -49,6 +50,14 @@ def test_a_round_trip_answers_with_the_same_bits(trained, named, tmp_path):
     with pytest.raises(UsageError, match="exists already"):
         pretrained.save_pretrained(folder)
     pretrained.save_pretrained(folder, overwrite=True)
+
+
+@pytest.mark.parametrize("kind", [torch.float64, torch.bfloat16])
+def test_a_model_of_other_bits_answers_with_the_same_ones(trained, named, tmp_path, kind):
+    other = replace(trained[0], model=copy.deepcopy(trained[0].model).to(kind))
+    again = from_pretrained(other.save_pretrained(tmp_path / "model"))
+    assert torch.equal(again.answers(named), other.answers(named))
+    assert {parameter.dtype for parameter in again.model.parameters()} == {kind}
 
 
 def test_only_a_model_is_replaced(trained, tmp_path):

@@ -49,6 +49,8 @@ class DiffusionProblem:
     def __post_init__(self) -> None:
         if not 0 <= self.strength < float("inf"):
             raise UsageError(f"The strength must be finite and 0 or more. Got {self.strength}.")
+        if not isinstance(self.x, Tensor):
+            raise DataError(f"'x' must be a tensor. Got a {type(self.x).__name__}.", remedy="Use torch.as_tensor(...).")
         if self.x.dim() != 2 or self.x.shape[0] != self.hypergraph.num_nodes or not self.x.is_floating_point():
             raise DataError(
                 f"'x' must be floating point of shape [{self.hypergraph.num_nodes}, D], a row per node. "

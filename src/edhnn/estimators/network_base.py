@@ -22,7 +22,6 @@ from edhnn.training.checks import check_features
 from edhnn.training.config import TrainConfig
 from edhnn.training.fit import FitResult, fit_inputs
 from edhnn.training.inputs import Inputs, Scaling, make_inputs
-from edhnn.models.written_values import declared
 from edhnn.typing import FloatArray, IntArray
 
 _TUNED = ("num_iterations", "hidden", "restart", "dropout")
@@ -134,7 +133,7 @@ class NetworkEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is 
             return samples
         if features is not None:
             raise UsageError("With X beside it, the first argument must be a Hypergraph. Got a table.")
-        options: dict[str, Any] = {"accept_sparse": "csr", "reset": reset, "dtype": np.float32}
+        options: dict[str, Any] = {"accept_sparse": "csr", "reset": reset, "dtype": [np.float64, np.float32]}
         if reset and self._task == "classification":
             table, _ = validate_data(self, data, y, multi_output=True, y_numeric=False, **options)
         else:
@@ -161,10 +160,9 @@ class NetworkEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is 
 
     def _options(self) -> dict[str, Any]:
         chosen = {name: getattr(self, name) for name in _TUNED if getattr(self, name) is not None}
-        make_config(self.model)  # a name that does not exist is refused here, and options below
-        options = declared(MODELS[self.model].config, {**(self.options or {}), **chosen})
-        make_config(self.model, **options)
-        return options
+        options = {**(self.options or {}), **chosen}
+        config = make_config(self.model, **options)  # refuses names and values that do not exist
+        return {name: getattr(config, name) for name in options}
 
     def _train_config(self, samples: NodeSamples) -> TrainConfig:
         scaling = self.feature_scaling

@@ -32,7 +32,7 @@ class EDHNNClassifier(ClassifierMixin, NetworkEstimator):  # type: ignore[misc]
         num_iterations: Of models that iterate; the model's default if ``None``, as all of the next three.
         hidden: Width.
         restart: Share of the encoded input in every step.
-        dropout: Dropout rate.
+        dropout: Dropout rate of the layers; that of the input features is an option of its own, ``input_dropout``.
         options: Further fields of the model's configuration.
         epochs: Steps of Adam.
         learning_rate: Adam's.
@@ -119,15 +119,19 @@ class EDHNNRegressor(RegressorMixin, NetworkEstimator):  # type: ignore[misc]
         labels = np.asarray(sample_targets(y, count), dtype=float)
         self._flat = labels.ndim == 1
         table = labels[:, None] if self._flat else labels
-        if np.isinf(table).any():
-            raise DataError("'y' must be finite, or NaN where unknown. Input contains infinity.")
+        largest = float(np.finfo(np.float32).max)  # squares of what is larger overflow 64 bits, too
+        if (np.abs(table) > largest).any():
+            raise DataError(
+                f"'y' must be finite and at most {largest:.2g}, or NaN where unknown. Input contains infinity "
+                "or a value too large."
+            )
         known = ~np.isnan(table).all(axis=1)
         if not known.any():
             raise DataError(f"At least one node must have a value. All {count} entries of 'y' are NaN.")
         return table, known
 
     def _dataset(self, samples: NodeSamples, nodes: IntArray, labels: Any) -> NodeDataset:
-        y = torch.full((samples.hypergraph.num_nodes, labels.shape[1]), torch.nan)
+        y = torch.full((samples.hypergraph.num_nodes, labels.shape[1]), torch.nan, dtype=torch.float64)
         y[torch.from_numpy(nodes)] = torch.from_numpy(labels).to(y)
         return NodeDataset(name="samples", hypergraph=samples.hypergraph, x=samples.x, y=y, task="regression")
 

@@ -92,7 +92,9 @@ def as_tensor(x: object) -> Tensor:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Sparse CSR tensor support")
             return torch.sparse_csr_tensor(row_ptr, column, values, size=rows.shape, check_invariants=True)
-    table: npt.NDArray[np.float32] = np.require(x, np.float32, "W")  # PyTorch has no read-only tensors
+    given = np.asarray(x)
+    kind = np.float64 if given.dtype == np.float64 else np.float32  # 64 bits are scaled before they are rounded
+    table: npt.NDArray[Any] = np.require(given, kind, "W")  # PyTorch has no read-only tensors
     if table.ndim != 2:
         raise DataError(f"Features must be a table with a row per node. Got shape {table.shape}.")
     return torch.from_numpy(table)

@@ -50,8 +50,11 @@ class HypergraphModel(nn.Module):
 
     def __init__(self, config: ModelConfig, *, in_features: int, num_classes: int, seed: int) -> None:
         super().__init__()
-        if in_features < 1 or num_classes < 1:
-            raise UsageError(f"A model needs at least 1 feature and 1 output. Got {in_features} and {num_classes}.")
+        counts: tuple[object, ...] = (in_features, num_classes)
+        if not all(isinstance(count, int) and count > 0 for count in counts):
+            raise UsageError(
+                f"A model needs at least 1 feature and 1 output, as ints. Got {in_features!r} and {num_classes!r}."
+            )
         self.config, self.in_features, self.num_classes = config, in_features, num_classes
         self.seeds = SeedStream(derive_seed(seed, "dropout"))
         self.generator = torch.Generator().manual_seed(derive_seed(seed, "weights"))
@@ -81,6 +84,13 @@ class HypergraphModel(nn.Module):
 
 def as_hypergraph(hypergraph: HypergraphLike, x: Tensor) -> Hypergraph:
     """The hypergraph, made from pairs where pairs are given, with a node per row of ``x``."""
+    if not isinstance(x, Tensor):
+        raise DataError(f"Features must be a tensor. Got a {type(x).__name__}.", remedy="Use torch.as_tensor(...).")
+    if not isinstance(hypergraph, Hypergraph | Tensor):
+        raise DataError(
+            f"A model takes a Hypergraph, or pairs [2, I] as a tensor. Got a {type(hypergraph).__name__}.",
+            remedy="Make one with Hypergraph.from_hyperedges(...) or Hypergraph.from_scipy(...).",
+        )
     if isinstance(hypergraph, Tensor):
         if hypergraph.dim() != 2 or len(hypergraph) != 2:
             raise DataError(f"A hyperedge_index must have shape [2, I]. Got {list(hypergraph.shape)}.")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, final
 
-from edhnn.errors import UsageError, unknown_name
+from edhnn.errors import unknown_name
 from edhnn.models.alldeepsets import AllDeepSets, AllDeepSetsConfig
 from edhnn.models.allsettransformer import AllSetTransformer, AllSetTransformerConfig
 from edhnn.models.clique_graphs import CEGAT, CEGCN, CEGATConfig, CEGCNConfig
@@ -27,6 +27,7 @@ from edhnn.models.mlp import MLPModel, MLPModelConfig
 from edhnn.models.unigat import UniGAT, UniGATConfig
 from edhnn.models.unigcnii import UniGCNII, UniGCNIIConfig
 from edhnn.models.unignn import UniGCN, UniGCNConfig, UniGIN, UniGINConfig, UniSAGE, UniSAGEConfig
+from edhnn.models.written_values import declared
 
 
 @final
@@ -89,7 +90,8 @@ def make_config(name: str, **options: Any) -> Any:
         The configuration.
 
     Raises:
-        UsageError: if the model or an option does not exist; the message lists those that do.
+        UsageError: if the model or an option does not exist; the message lists those that do. Or if a value is not
+            what the option is.
     """
     if name not in MODELS:
         raise unknown_name("model", name, tuple(MODELS))
@@ -97,10 +99,7 @@ def make_config(name: str, **options: Any) -> Any:
     for option in options:
         if option not in known:
             raise unknown_name(f"option of model '{name}'", option, tuple(known))
-    try:
-        return MODELS[name].config(**options)
-    except TypeError as error:
-        raise UsageError(f"The options of model '{name}' cannot be used: {error}.") from error
+    return MODELS[name].config(**declared(MODELS[name].config, options))
 
 
 def make_model(name: str, *, in_features: int, num_classes: int, seed: int = 0, **options: Any) -> HypergraphModel:

@@ -117,7 +117,7 @@ class EquivariantOperator(nn.Module):
         def product(matrix: Tensor) -> Tensor:
             """The hyperedges' half of the first layer commutes with the aggregation: the shorter side does it."""
             mixed = to_edges(F.linear(spoken, matrix[:, : spoken.shape[1]]), hypergraph, self.aggregate)
-            return mixed if x_e is None else mixed + F.linear(x_e, matrix[:, spoken.shape[1] :])
+            return mixed if x_e is None else mixed + F.linear(x_e.to(spoken), matrix[:, spoken.shape[1] :])
 
         shorter = product if hypergraph.num_nodes < hypergraph.num_edges else None
         layer = prepared or split_first(self.rho, h.shape[1])

@@ -10,7 +10,7 @@ from torch import Tensor
 from edhnn.data.dataset import NodeDataset
 from edhnn.data.splits import Split
 from edhnn.errors import DataError
-from edhnn.training.tasks import labels_of
+from edhnn.training.tasks import check_targets, labels_of
 
 
 def check_trainable(dataset: NodeDataset) -> None:
@@ -80,6 +80,8 @@ def check_splits(dataset: NodeDataset, splits: Sequence[Split]) -> None:
             raise DataError(f"The parts of a split must not share nodes. Those of split {number} do.")
         if dataset.task == "classification":
             _check_classes(dataset, y, number, split)
+        else:
+            check_targets(dataset, split.train, f"the training nodes of split {number}")
 
 
 def _check_numbers(part: object, what: str, nodes: int) -> None:

@@ -17,7 +17,10 @@ from edhnn.training.config import TrainConfig
 @final
 @dataclass(frozen=True, slots=True)
 class Scaling:
-    """Mean and deviation of each feature column over all nodes of the training hypergraph."""
+    """Mean and deviation of each feature column over all nodes of the training hypergraph.
+
+    Features in 64 bits are scaled in 64 bits, so that those far from 0, such as dates, keep their differences.
+    """
 
     mean: tuple[float, ...]
     scale: tuple[float, ...]
@@ -59,11 +62,12 @@ def make_inputs(dataset: NodeDataset, config: TrainConfig, scaling: Scaling | No
     """
     assert dataset.x is not None
     check_scaling(dataset, config)
-    x = dataset.x.to(torch.float32)
+    x = dataset.x
     if config.feature_scaling == "standard":
+        x = x if x.dtype == torch.float64 else x.to(torch.float32)
         scaling = scaling or measure_scaling(x)
         x = scaling.applied(x)
-    return Inputs(config.transformed(dataset.hypergraph), x, scaling)
+    return Inputs(config.transformed(dataset.hypergraph), x.to(torch.float32), scaling)
 
 
 def check_scaling(dataset: NodeDataset, config: TrainConfig) -> None:
@@ -78,4 +82,4 @@ def measure_scaling(x: Tensor) -> Scaling:
     exact = x.double()
     deviation = exact.std(dim=0, correction=0)
     deviation = torch.where(deviation > 0, deviation, torch.ones_like(deviation))
-    return Scaling(tuple(exact.mean(dim=0).float().tolist()), tuple(deviation.float().tolist()))
+    return Scaling(tuple(exact.mean(dim=0).tolist()), tuple(deviation.tolist()))

@@ -15,11 +15,11 @@ from edhnn.data.splits import Split, random_splits, splits_sha256
 from edhnn.errors import UsageError
 from edhnn.models.contract import HypergraphModel
 from edhnn.models.registry import MODELS, make_config, make_model
+from edhnn.models.written_values import declared, plain
 from edhnn.seeding import derive_seed
 from edhnn.training.config import TrainConfig
 from edhnn.training.environment import package_version
 from edhnn.training.tasks import Objective, known_nodes, make_objective
-from edhnn.models.written_values import declared, plain
 from edhnn.typing import JsonObject
 
 RUN_FORMAT: Final = 1

@@ -19,6 +19,7 @@ from edhnn.data.dataset import NodeDataset, features_to_scipy, sparse_features
 from edhnn.errors import DataError, UsageError
 from edhnn.models.contract import HypergraphModel
 from edhnn.models.registry import make_model
+from edhnn.models.written_values import declared
 from edhnn.training.checks import check_features
 from edhnn.training.config import TrainConfig
 from edhnn.training.environment import package_version
@@ -26,7 +27,6 @@ from edhnn.training.inputs import Scaling, make_inputs
 from edhnn.training.json_file import read_json, said, write_json
 from edhnn.training.state import read_tensors, write_tensors
 from edhnn.training.tasks import Objective
-from edhnn.models.written_values import declared
 from edhnn.typing import JsonObject, NodeOrEdgeId
 
 FORMAT: Final = 1
@@ -208,6 +208,9 @@ def _from_facts(facts: JsonObject, folder: Path) -> Pretrained:
         **facts["model_config"],
     )
     tensors, _ = read_tensors(folder / _WEIGHTS, _COPY)
+    kinds = {tensor.dtype for tensor in tensors.values() if tensor.is_floating_point()}
+    if len(kinds) == 1:
+        model.to(kinds.pop())  # as it was saved: loading alone would round to 32 bits
     model.load_state_dict(tensors)
     scaling = facts["feature_scaling"]
     return Pretrained(

@@ -11,10 +11,10 @@ from typing import Any, final
 from edhnn.data.dataset import NodeDataset
 from edhnn.errors import DataError, UsageError, unknown_name
 from edhnn.models.registry import MODELS
+from edhnn.models.written_values import declared
 from edhnn.training.config import TrainConfig
 from edhnn.training.plan import Plan
 from edhnn.training.presets import PresetName, find_preset
-from edhnn.models.written_values import declared
 
 _TOP = ("model", "preset", "splits", "seed", "options", "train")
 _TRAIN = tuple(option.name for option in fields(TrainConfig))

@@ -27,6 +27,7 @@ from edhnn.training.locks import locked
 from edhnn.training.plan import Plan, choose_splits
 from edhnn.training.predictions import class_names, prediction_table
 from edhnn.training.run_folder import RunFolder
+from edhnn.training.seen_nodes import write_nodes
 from edhnn.training.split_records import read_metrics
 from edhnn.training.split_run import train_split
 from edhnn.training.stopping import Wish, listening
@@ -86,6 +87,7 @@ def train(
     folder = RunFolder(Path(out))
     facts = plan.to_json(dataset, splits)
     folder.begin(facts, splits, resume=resume)
+    write_nodes(dataset, folder)
     with locked(folder.path / "lock") as mine:
         if not mine:
             raise UsageError(f"The run in '{folder.path}' {_BUSY}")

@@ -3,6 +3,7 @@
     config.json          what the run is; a resumption must ask for the same
     environment.json     versions, kernels, threads
     splits.npz           node numbers of train, valid and test of every split
+    nodes.npy            what tells the nodes again in other data
     splits/03/           metrics.jsonl (a line per epoch), state.safetensors (meanwhile), model/, result.json (last)
     metrics.jsonl        all epochs of all splits
     predictions.csv      probabilities and answers by original id
@@ -31,10 +32,11 @@ from edhnn.data.atomic import atomic_file
 from edhnn.data.splits import Split
 from edhnn.errors import DataError, UsageError
 from edhnn.training.json_file import read_json, said, write_json
+from edhnn.training.places import check_folder
 from edhnn.training.plan import RUN_FORMAT, Plan, plan_from_json
 from edhnn.typing import JsonObject
 
-_FIRST_FILES = ("splits.npz", "splits", "lock")
+_FIRST_FILES = ("splits.npz", "nodes.npy", "splits", "lock")
 
 
 @final
@@ -105,6 +107,11 @@ class RunFolder:
         return self.path / "splits.npz"
 
     @property
+    def nodes(self) -> Path:
+        """A number per node, by its id and features."""
+        return self.path / "nodes.npy"
+
+    @property
     def inputs(self) -> Path:
         """The dataset for worker processes; there while they work."""
         return self.path / "inputs.safetensors"
@@ -119,8 +126,7 @@ class RunFolder:
         Raises:
             UsageError: if something else is there, or a run with other settings or of another version.
         """
-        if self.path.exists() and not self.path.is_dir():
-            raise UsageError(f"'{self.path}' must be a folder. It is a file.")
+        check_folder(self.path)
         if not self.config.is_file():  # nothing yet, or killed before anything was written
             there = [found.name for found in self.path.iterdir()] if self.path.is_dir() else []
             if any(name not in _FIRST_FILES and not name.startswith(".") for name in there):

@@ -94,7 +94,8 @@ class Objective:
             return outputs.softmax(dim=1)
         if self.task == "multilabel":
             return outputs.sigmoid()
-        return outputs * outputs.new_tensor(self.scale) + outputs.new_tensor(self.mean)
+        exact = outputs.double()  # values far from 0, such as dates, differ in digits that 32 bits do not have
+        return exact * exact.new_tensor(self.scale) + exact.new_tensor(self.mean)
 
     def _standardised(self, y: Tensor) -> Tensor:
         return (y - y.new_tensor(self.mean)) / y.new_tensor(self.scale)
@@ -121,6 +122,7 @@ def make_objective(dataset: NodeDataset, train: Tensor, regression_loss: Regress
     """The objective of a dataset, targets scaled by the training nodes."""
     y, task = labels_of(dataset), dataset.task
     assert task is not None
+    check_targets(dataset, train, "the training nodes")
     if task != "regression":
         return Objective(task=task, num_outputs=dataset.num_classes or 0)
     seen = y[train].double()
@@ -131,6 +133,24 @@ def make_objective(dataset: NodeDataset, train: Tensor, regression_loss: Regress
         task=task,
         num_outputs=y.shape[1],
         regression_loss=regression_loss,
-        mean=tuple(mean.nan_to_num().tolist()),
-        scale=tuple(scale.nan_to_num(nan=1.0).tolist()),
+        mean=tuple(mean.tolist()),
+        scale=tuple(scale.tolist()),
     )
+
+
+def check_targets(dataset: NodeDataset, train: Tensor, among: str) -> None:
+    """Refuse a target, or one of several labels, of which no training node knows anything.
+
+    Raises:
+        DataError: and it names the column.
+    """
+    y = labels_of(dataset)
+    if dataset.task == "classification":
+        return
+    unknown = y[train].isnan().all(dim=0).nonzero()[:, 0].tolist()
+    if unknown:
+        names = dataset.class_names or tuple(range(y.shape[1]))
+        raise DataError(
+            f"Every label column must be known of one of {among}. Column '{names[unknown[0]]}' is not.",
+            remedy="Leave the column out, label more nodes, or train fewer splits.",
+        )

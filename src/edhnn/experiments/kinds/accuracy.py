@@ -14,13 +14,13 @@ from edhnn.experiments.bounds import BOUNDS
 from edhnn.experiments.kinds.contract import refuse_settings
 from edhnn.experiments.kinds.model_settings import model_settings
 from edhnn.experiments.spec import Column, Row
+from edhnn.models.written_values import declared
 from edhnn.training.config import TrainConfig
 from edhnn.training.inputs import Inputs, make_inputs
 from edhnn.training.json_file import read_json
 from edhnn.training.plan import Plan, choose_splits
 from edhnn.training.run_folder import SplitFolder
 from edhnn.training.split_run import train_split
-from edhnn.models.written_values import declared
 from edhnn.typing import JsonObject
 
 _EVER_MORE = 10**6

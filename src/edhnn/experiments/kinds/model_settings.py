@@ -8,9 +8,9 @@ from typing import Any
 from edhnn.errors import UsageError, unknown_name
 from edhnn.experiments.spec import Column, Row
 from edhnn.models.registry import MODELS, make_config
+from edhnn.models.written_values import declared
 from edhnn.training.config import TrainConfig
 from edhnn.training.presets import recorded_preset
-from edhnn.models.written_values import declared
 from edhnn.typing import JsonObject
 
 _TRAINING = tuple(option.name for option in fields(TrainConfig))
@@ -26,7 +26,7 @@ def model_settings(
             raise unknown_name("training setting", key, _TRAINING)
     preset = recorded_preset(column.dataset, row.model, row.preset)
     given = {**row.options, **own_names(preset.model, column.options), **options}
-    config = make_config(preset.model, **declared(MODELS[preset.model].config, {**preset.options, **given}))
+    config = make_config(preset.model, **{**preset.options, **given})
     training = TrainConfig(**declared(TrainConfig, {**preset.train, **train}))
     changed = ", ".join(sorted({*given, *train}))
     source = preset.origin + (f"; this experiment: {changed}" if changed else "")

@@ -19,12 +19,12 @@ from edhnn.data.catalog import load_dataset
 from edhnn.experiments.kinds.contract import refuse_settings
 from edhnn.experiments.kinds.model_settings import model_settings
 from edhnn.experiments.spec import Column, Row
+from edhnn.models.written_values import declared
 from edhnn.training.config import TrainConfig
 from edhnn.training.fit import make_adam
 from edhnn.training.inputs import Inputs, make_inputs
 from edhnn.training.plan import Plan, choose_splits
 from edhnn.training.tasks import labels_of, make_objective
-from edhnn.models.written_values import declared
 from edhnn.typing import JsonObject
 
 _LEAST, _MOST, _SECONDS = 3, 100, 3.0
