@@ -13,9 +13,11 @@ from edhnn.cli.options import Json, ReadOptions, with_read_options
 from edhnn.cli.output import console, facts_table, print_json, say, say_notes
 from edhnn.data.files import size_in_words
 from edhnn.errors import MachineError, machine_errors
+from edhnn.training.places import check_folder
 from edhnn.training.presets import PresetName
 from edhnn.training.request import Request, request_from_file, request_from_settings
 from edhnn.training.run import train
+from edhnn.training.run_folder import RunFolder
 from edhnn.training.split_run import StoppedError
 from edhnn.training.summary import RunSummary
 
@@ -65,7 +67,7 @@ def train_command(
     named = request_from_settings(settings or [], asked.model or "ed-hnn")
     plan = named.over(asked).plan(dataset)
     folder = out or _default_folder(f"{dataset.name}-{plan.model}", resume=resume)
-    folder.parent.mkdir(parents=True, exist_ok=True)
+    check_folder(folder)
     if not as_json:
         say(f"{plan.model} on {dataset.name}, {plan.num_splits} splits, {plan.train.epochs} epochs; {plan.origin}")
     try:
@@ -75,6 +77,8 @@ def train_command(
         say(f"{stopped} Go on with: {_resume_command(folder)}")
         raise typer.Exit(StoppedError.exit_code) from stopped
     except MachineError as error:
+        if not RunFolder(folder).config.is_file():  # nothing was begun
+            raise
         raise MachineError(f"{error} What was saved before is intact; go on with: {_resume_command(folder)}") from error
     if as_json:
         print_json(summary.to_json())

@@ -20,6 +20,7 @@ from edhnn.experiments.job import Job, digest
 from edhnn.experiments.records import Records, seconds_of
 from edhnn.experiments.worker import write_jobs
 from edhnn.training.jobs import cores
+from edhnn.training.places import check_folder
 from edhnn.training.processes import run_processes
 from edhnn.training.split_run import StoppedError
 from edhnn.typing import JsonObject
@@ -71,10 +72,12 @@ def run_jobs(
         What was done; a budget that is used up is no error.
 
     Raises:
+        UsageError: if the place of the records cannot be a folder.
         StoppedError: if ``should_stop`` said so.
         WorkerError: if a worker failed.
     """
     begun = time.monotonic()
+    check_folder(records.folder)
     known = records.keys()
     waiting = [job for job in jobs if job.key not in known]
     count = max(1, min(workers or cores(), len(waiting)))
