@@ -7,7 +7,7 @@ feature stays an attribute.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, final
 
@@ -129,7 +129,7 @@ def told_numbers(labels: tuple[str, ...], request: ColumnRequest) -> tuple[str, 
 
 def _label_names(columns: Mapping[str, Column], request: ColumnRequest, notes: list[str]) -> tuple[str, ...]:
     found = label_columns(columns, request)
-    _need(columns, found, "label")
+    need_columns(columns, found, "label")
     notes += [f"label column guessed: '{name}'" for name in found if request.label is None]
     return found
 
@@ -156,7 +156,7 @@ def _feature_names(
     notes: list[str],
 ) -> tuple[str, ...]:
     if request.features is not None:
-        _need(columns, request.features, "features")
+        need_columns(columns, request.features, "features")
         return request.features
     taken = set(labels)
     guess: list[str] = []
@@ -210,7 +210,8 @@ def _feature(
     return narrow
 
 
-def _need(columns: Mapping[str, Column], names: Iterable[str], option: str) -> None:
+def need_columns(columns: Collection[str], names: Iterable[str], option: str) -> None:
+    """A usage error if a column that an option names is not there."""
     for name in names:
         if name not in columns:
             if not columns:

@@ -2,7 +2,7 @@
 
 A dataset written to HIF keeps its features and labels in the attributes of the node records and says under
 `metadata.edhnn` what they are (`edhnn.data.records`), so that reading restores it. A document from elsewhere has its
-attributes sorted into labels and features as a node table has.
+attributes sorted into labels and features as a node table has. Options of the reader choose among the columns in both.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from edhnn.data.hif import HifDocument, Records, WeightColumn, attribute_columns
 from edhnn.data.json_values import need_finite_attributes, what_json_holds
 from edhnn.data.labels import label_fields
 from edhnn.data.marked import as_marked
+from edhnn.data.marked_request import as_asked
 from edhnn.data.records import MARK, WEIGHT, attribute_records, mark_of, node_records, read_mark
 from edhnn.errors import DataError
 from edhnn.typing import JsonObject
@@ -56,8 +57,8 @@ def dataset_from_document(
         edge_columns = attribute_columns(
             "edges", document.edges, edges, () if mark is None else mark.edge_attributes, limits
         )
-        if mark is not None and request == ColumnRequest(keep_missing=request.keep_missing):
-            found = as_marked(columns, mark, document.node_ids, limits)
+        if mark is not None:
+            found = as_asked(as_marked(columns, mark, document.node_ids, limits), request, document.node_ids)
         else:
             found = sort_columns(columns, request, nodes, lambda place: f"node {document.node_ids[place]!r}")
         hypergraph = document.hypergraph()

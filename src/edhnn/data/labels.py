@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypedDict
 
 import numpy as np
@@ -39,6 +39,15 @@ def label_fields(labels: Labels | None) -> LabelFields:
     if labels is None:
         return {"y": None, "task": None, "class_names": None}
     return {"y": labels.y, "task": labels.task, "class_names": labels.class_names}
+
+
+def recorded_columns(details: object, y: Tensor | None) -> tuple[str, ...]:
+    """The label columns that details of a provenance name; none unless they name each column of the labels once."""
+    names = details.get("label_columns") if isinstance(details, Mapping) else None
+    width = 0 if y is None else int(y.shape[1]) if y.dim() == 2 else 1
+    if not isinstance(names, list | tuple) or len(names) != width or not all(isinstance(name, str) for name in names):
+        return ()
+    return tuple(names) if len(set(names)) == width else ()
 
 
 def labels_from_values(values: Sequence[RawLabel], task: Task | None = None) -> Labels:

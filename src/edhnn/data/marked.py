@@ -15,7 +15,7 @@ from edhnn.data.columns import NodeColumns
 from edhnn.data.dataset import UNLABELLED, sparse_features
 from edhnn.data.files import Limits, size_in_words
 from edhnn.data.ids import Ids
-from edhnn.data.labels import Labels
+from edhnn.data.labels import Labels, recorded_columns
 from edhnn.data.records import FEATURES, LABEL, MARK, Mark
 from edhnn.errors import DataError, LimitError
 from edhnn.typing import FloatArray
@@ -50,6 +50,7 @@ def as_marked(columns: dict[str, Sequence[Any]], mark: Mark, ids: Ids, limits: L
         else:
             y = _numbers(values, mark, ids, limits)
         result.labels = Labels(y, mark.task, mark.class_names)
+        result.label_columns = recorded_columns(mark.provenance.get("details"), y)
     result.attributes = columns
     return result
 

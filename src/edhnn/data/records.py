@@ -24,7 +24,7 @@ from torch import Tensor
 
 from edhnn.data.dataset import Attributes, NodeDataset, Task
 from edhnn.errors import DataError
-from edhnn.typing import JsonObject
+from edhnn.typing import JsonObject, NodeOrEdgeId
 
 MARK, LABEL, FEATURES, WEIGHT = "edhnn", "label", "features", "weight"
 
@@ -122,12 +122,16 @@ def edge_records(dataset: NodeDataset, reserved: Collection[str] = ()) -> list[R
 
 def label_values(dataset: NodeDataset) -> list[Any] | None:
     """Each node's label: a class as its owner wrote it, a number, or a list of numbers; ``None`` where unknown."""
-    if dataset.y is None:
+    if dataset.y is None or dataset.task is None:
         return None
-    labels: list[Any] = dataset.y.tolist()
-    if dataset.task != "classification":
+    return plain_labels(dataset.y, dataset.task, dataset.class_names)
+
+
+def plain_labels(y: Tensor, task: Task, names: Sequence[NodeOrEdgeId] | None) -> list[Any]:
+    """Labels as plain values; see `label_values`."""
+    labels: list[Any] = y.tolist()
+    if task != "classification":
         return [_without_nan(label) for label in labels]
-    names = dataset.class_names
     if names is None:
         return [None if label < 0 else label for label in labels]
     return [None if label < 0 else names[label] for label in labels]

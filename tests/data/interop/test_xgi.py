@@ -68,7 +68,7 @@ def test_a_network_from_elsewhere_keeps_everything():
     assert dataset.y.tolist() == [1, -1, 0]
     assert dataset.x.tolist() == [[1.5], [2.0], [3.0]]
     assert dataset.feature_names == ("price",)
-    assert dataset.provenance.details == {"attributes": {"place": "corner shop"}}
+    assert dataset.provenance.details == {"attributes": {"place": "corner shop"}, "label_columns": ["kind"]}
     assert from_xgi(network).node_attributes["kind"] == ["liquid", None, "leaf"]
 
 

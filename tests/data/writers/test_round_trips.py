@@ -1,6 +1,7 @@
 """Every dataset through every format and back: the same, up to what the writer said it left behind."""
 
 import gzip
+import json
 import math
 import re
 from dataclasses import replace
@@ -251,6 +252,46 @@ def test_tables_say_how_to_find_several_labels(tmp_path, name, task, class_names
     assert left_behind == [f"which columns are labels (read with {loss})"]
     told = read_dataset(tmp_path / name, label=label, task=task)
     assert (told.y.tolist(), told.feature_names) == (y.tolist(), ("x0",))
+
+
+def named(dataset, *columns):
+    return replace(dataset, provenance=Provenance("f.csv", "csv", (), {"label_columns": list(columns)}))
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_the_names_of_label_columns_survive(tmp_path, name):
+    targets = replace(plain(), y=torch.rand(3, 2), task="regression")
+    for dataset, columns in ((labelled(), ["kind"]), (targets, ["low", "high"])):
+        back, left_behind = through(named(dataset, *columns), tmp_path / name)
+        assert (back.reading, left_behind) == ({"label_columns": columns}, [])
+        assert through(back, tmp_path / name)[0].reading == {"label_columns": columns}
+    assert through(named(labelled(), "one", "too", "many"), tmp_path / name)[0].reading == {}
+
+
+def test_a_folder_of_an_earlier_release_has_the_names_in_its_details(tmp_path):
+    write_dataset(named(labelled(), "kind"), tmp_path / "t")
+    file = tmp_path / "t" / "source.json"
+    source = json.loads(file.read_text())
+    source["provenance"] = {"notes": [], "details": {"label_columns": [source.pop("label_columns")[0]]}}
+    file.write_text(json.dumps(source))
+    assert read_dataset(tmp_path / "t").reading == {"label_columns": ["kind"]}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_tables_keep_the_names_of_label_columns_or_say_that_they_do_not(tmp_path, name):
+    assert through(named(labelled(), "kind"), tmp_path / name)[0].reading == {"label_columns": ["kind"]}
+    dataset = named(replace(plain(), y=torch.tensor([0.5, 1.0, 2.0]), task="regression"), "price")
+    loss = "which column is the label (read with --label price --task regression)"
+    back, left_behind = through(dataset, tmp_path / name, label="price", task="regression")
+    assert (left_behind, back.y.tolist()) == ([loss], [0.5, 1.0, 2.0])
+    shadowed = replace(dataset, node_attributes={"class": ["a", "b", "c"]})
+    assert loss in through(shadowed, tmp_path / name)[1]
+    for taken in (dict(node_attributes={"price": ["a", "b", "c"]}), dict(x=torch.rand(3, 1), feature_names=("price",))):
+        back, left_behind = through(replace(dataset, **taken), tmp_path / name)
+        assert left_behind == ["the names of the label columns price (written as label)"]
+        assert back.reading == {"label_columns": ["label"]}
+    targets = named(replace(plain(), y=torch.rand(3, 2), task="regression"), "id", "t2")
+    assert "the names of the label columns id, t2 (written as label0, label1)" in through(targets, tmp_path / name)[1]
 
 
 @pytest.mark.parametrize("name", TABLES)

@@ -106,7 +106,9 @@ def dataset_from(found: Found, asked: ColumnRequest) -> NodeDataset:
         edge_ids=found.edge_ids,
         node_attributes=nodes.attributes,
         edge_attributes=edge_columns,
-        provenance=provenance(found.library, hypergraph, (*found.notes, *nodes.notes), found.details, mark),
+        provenance=provenance(
+            found.library, hypergraph, (*found.notes, *nodes.notes), {**found.details, **nodes.details}, mark
+        ),
     )
 
 

@@ -3,7 +3,8 @@
 hyperedges.txt.gz    a line of comma-separated 0-based node numbers per hyperedge (required)
 labels.txt.gz        a line per node: a class number (-1 unknown), a real value, or several separated by commas
 features.npz         a scipy CSR matrix, or an array named `x`
-source.json          name, counts, task, class names, where it came from, and the notes and details of reading it
+source.json          name, counts, task, names of classes and of label and feature columns, where it came from, and the
+                     notes and details of reading it
 ids.json.gz          {"nodes": [...], "hyperedges": [...]} when ids are not the numbers
 weights.npz          `edge_weight` and `incidence_weight`, the latter in the order of the hyperedge lines
 attributes.json.gz   {"nodes": {name: [...]}, "hyperedges": {name: [...]}}
@@ -23,6 +24,7 @@ from torch import Tensor
 from edhnn.data.dataset import Attributes, NodeDataset, Provenance, Task, merged_note, sparse_features
 from edhnn.data.files import Limits, open_limited
 from edhnn.data.ids import Ids
+from edhnn.data.labels import recorded_columns
 from edhnn.data.readers.integer_lines import IntegerLines
 from edhnn.data.readers.npz import as_numbers, load_npz, whole_numbers
 from edhnn.data.records import FloatName
@@ -88,6 +90,9 @@ def read_folder(path: Path, limits: Limits) -> NodeDataset:
     ids = _decode(path / IDS, _read(path / IDS, limits) or b"{}", _IdFile)
     attributes = _decode(path / ATTRIBUTES, _read(path / ATTRIBUTES, limits) or b"{}", _AttributeFile)
     details: JsonObject = _decode(path / SOURCE, source_text, dict) if source_text is not None else {}
+    earlier = details.get("provenance")  # where they stood before they stood with the other names
+    columns = recorded_columns(details, y) or recorded_columns(isinstance(earlier, dict) and earlier.get("details"), y)
+    read_as: JsonObject = {"label_columns": list(columns)} if columns else {}
     names = source.class_names if source.class_names is not None else source.label_names
     try:
         hypergraph = Hypergraph(
@@ -105,7 +110,7 @@ def read_folder(path: Path, limits: Limits) -> NodeDataset:
             edge_ids=_ids(path / IDS, "hyperedges", ids.hyperedges, len(sizes)),
             node_attributes=_columns(attributes.nodes),
             edge_attributes=_columns(attributes.hyperedges),
-            provenance=Provenance(str(path), "folder", merged_note(hypergraph), {"source": details}),
+            provenance=Provenance(str(path), "folder", merged_note(hypergraph), {"source": details, **read_as}),
         )
     except DataError as error:
         raise DataError(error.problem, path=error.path or path, where=error.where, remedy=error.remedy) from error

@@ -16,12 +16,13 @@ from torch import Tensor
 from edhnn.data.atomic import ByteWriter, atomic_folder, compressed_by_name, refuse_foreign
 from edhnn.data.dataset import NodeDataset, as_numpy, features_to_scipy
 from edhnn.data.json_values import need_finite_attributes, plain, what_json_holds
+from edhnn.data.labels import recorded_columns
 from edhnn.data.readers.folder import ATTRIBUTES, FEATURES, HYPEREDGES, IDS, LABELS, SOURCE, WEIGHTS
 from edhnn.errors import DataError
 from edhnn.hypergraph import Hypergraph
 from edhnn.typing import JsonObject
 
-_ABOUT_THE_FILES = ("label_width", "label_type", "label_names", "features_type")
+_ABOUT_THE_FILES = ("label_width", "label_type", "label_names", "label_columns", "features_type")
 
 
 def write_folder(dataset: NodeDataset, target: Path, *, overwrite: bool = False) -> None:
@@ -70,12 +71,16 @@ def source_record(dataset: NodeDataset) -> JsonObject:
     said: JsonObject = {"read_from": dataset.provenance.format}
     if isinstance(details.get("source"), dict):
         said = details.pop("source")
+    columns = recorded_columns(details, dataset.y)
+    if columns:
+        del details["label_columns"]  # stands with the other names
     return {
         **{key: value for key, value in said.items() if key not in _ABOUT_THE_FILES},
         **_came_from(dataset.provenance.notes, what_json_holds(details)[0], said),
         "name": dataset.name,
         "task": dataset.task,
         "class_names": None if dataset.class_names is None else list(dataset.class_names),
+        **({"label_columns": list(columns)} if columns else {}),
         "feature_names": None if dataset.feature_names is None else list(dataset.feature_names),
         **_types(dataset),
         "counts": {

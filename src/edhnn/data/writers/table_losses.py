@@ -16,6 +16,7 @@ from edhnn.data.column_values import exact_array, is_rounded, numbers_in
 from edhnn.data.columns import ColumnRequest, label_columns
 from edhnn.data.dataset import NodeDataset
 from edhnn.data.ids import IdColumn, Ids
+from edhnn.data.labels import recorded_columns
 from edhnn.data.plain_integers import integers_if_all_canonical
 from edhnn.data.readers.as_written import kept_as_text, may_say_less
 from edhnn.data.table_names import table_kind
@@ -33,8 +34,9 @@ def left_behind_by_tables(dataset: NodeDataset, target: Path) -> list[str]:
         used = sorted({names[number] for number in set(dataset.y.tolist()) if number >= 0})
         lost += ["the numbers of the classes (a reader sorts those in use)"] if used != list(names) else []
         lost += ["the labels of the class '' (a reader takes them for unlabelled)"] if "" in used else []
-    guessed = label_columns([*feature_heads(dataset), *dataset.node_attributes], ColumnRequest())
-    lost += [*_labels(dataset, guessed), *_features(dataset, () if dataset.y is not None else guessed)]
+    heads = label_heads(dataset, target)
+    guessed = label_columns([*heads, *feature_heads(dataset), *dataset.node_attributes], ColumnRequest())
+    lost += [*_labels(dataset, heads, guessed), *_features(dataset, () if dataset.y is not None else guessed)]
     if numbers_in(dataset.edge_attributes.get("weight", ("none",))) is not None:
         lost.append("that 'weight' is an attribute of hyperedges (a reader takes it for their weights)")
     if table_kind(target) != "parquet":
@@ -42,7 +44,7 @@ def left_behind_by_tables(dataset: NodeDataset, target: Path) -> list[str]:
         lost += [
             f"that the {kind} ids are text (they look like integers)" for kind in ids if look_like_integers(ids[kind])
         ]
-        misread = ["label"] if _misread(used, label=True) else []
+        misread = [heads[0]] if _misread(used, label=True) else []
         for columns in (dataset.node_attributes, dataset.edge_attributes):
             misread += [name for name, column in columns.items() if _misread(column, label=False)]
         lost += [f"that '{name}' is text (it looks like something else)" for name in misread]
@@ -54,12 +56,25 @@ def is_sparse(dataset: NodeDataset) -> bool:
     return dataset.x is not None and dataset.x.layout == torch.sparse_csr
 
 
-def label_heads(dataset: NodeDataset) -> tuple[str, ...]:
-    """The names of the label columns."""
-    if dataset.y is None or dataset.y.dim() == 1:
-        return () if dataset.y is None else ("label",)
-    names = dataset.class_names or tuple(f"label{number}" for number in range(dataset.y.shape[1]))
-    return tuple(str(name) for name in names)
+def label_heads(dataset: NodeDataset, target: Path) -> tuple[str, ...]:
+    """The names of the label columns in a table: those they were read under, if it can hold them."""
+    y, names = dataset.y, _label_names(dataset)
+    if y is None or (names and all(_can_head(name, dataset, target) for name in names)):
+        return names
+    return ("label",) if y.dim() == 1 else tuple(f"label{number}" for number in range(y.shape[1]))
+
+
+def _label_names(dataset: NodeDataset) -> tuple[str, ...]:
+    """The names that the labels have, if they have any."""
+    if dataset.y is not None and dataset.y.dim() == 2 and dataset.class_names is not None:
+        return tuple(str(name) for name in dataset.class_names)
+    return recorded_columns(dataset.provenance.details, dataset.y)
+
+
+def _can_head(name: str, dataset: NodeDataset, target: Path) -> bool:
+    """Whether a label column may be called so: no other column is, and a text table holds it on one line."""
+    one_line = table_kind(target) == "parquet" or not ("\n" in name or "\r" in name)
+    return one_line and name != "id" and name not in feature_heads(dataset) and name not in dataset.node_attributes
 
 
 def feature_heads(dataset: NodeDataset) -> tuple[str, ...]:
@@ -77,16 +92,21 @@ def look_like_integers(ids: Ids) -> bool:
     return any(isinstance(chunk, pa.Array) and pa.types.is_integer(chunk.type) for chunk in column.chunks)
 
 
-def _labels(dataset: NodeDataset, guessed: Sequence[str]) -> Iterator[str]:
+def _labels(dataset: NodeDataset, heads: Sequence[str], guessed: Sequence[str]) -> Iterator[str]:
     """Labels that a reader does not find unless it is told, and what it takes for labels where there are none."""
-    y = dataset.y
+    y, names = dataset.y, _label_names(dataset)
+    if names and names != heads:
+        yield f"the names of the label columns {', '.join(names)} (written as {', '.join(heads)})"
     if y is None:
         for name in guessed:
             kind = "a feature" if name in feature_heads(dataset) else "an attribute"
             yield f"that '{name}' is {kind} (a reader takes it for the label)"
     elif y.dim() == 2:
-        options = " ".join(f"--label {shlex.quote(name)}" for name in label_heads(dataset))
+        options = " ".join(f"--label {shlex.quote(name)}" for name in heads)
         yield f"which columns are labels (read with {options} --task {dataset.task})"
+    elif guessed != heads:
+        real = " --task regression" if dataset.task == "regression" else ""
+        yield f"which column is the label (read with --label {shlex.quote(heads[0])}{real})"
     elif dataset.task == "regression" and bool(((y == y.trunc()) | y.isnan()).all()):
         yield "that the labels are real values (read with --task regression)"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import ExitStack
 from itertools import pairwise
 from pathlib import Path
@@ -48,7 +49,7 @@ def write_tables(dataset: NodeDataset, target: Path) -> list[Path]:
     if hypergraph.incidence_weight is not None:
         incidences["weight"] = pa.array(hypergraph.incidence_weight.cpu().numpy())
     tables = {target: pa.table(incidences)}
-    nodes = _node_columns(dataset, text=text)
+    nodes = _node_columns(dataset, label_heads(dataset, target), text=text)
     if len(nodes) > 1 or bool((hypergraph.degree == 0).any()) or not _in_order(dataset.node_ids, node, text=text):
         tables[table_neighbour(target, "nodes")] = _table(nodes, text=text)
     edges = [("id", _ids(dataset.edge_ids, None, "hyperedge", text=text))]
@@ -90,25 +91,23 @@ def _in_order(ids: Ids, mentions: IndexArray, *, text: bool) -> bool:
     return bool((np.diff(first) > 0).all()) and not (text and look_like_integers(ids))
 
 
-def _node_columns(dataset: NodeDataset, *, text: bool) -> list[tuple[str, pa.Array]]:
+def _node_columns(dataset: NodeDataset, heads: Sequence[str], *, text: bool) -> list[tuple[str, pa.Array]]:
     columns = [("id", _ids(dataset.node_ids, None, "node", text=text))]
     if dataset.y is not None:
-        columns += _label_columns(dataset)
+        columns += zip(heads, _label_columns(dataset), strict=True)
     if dataset.x is not None:
         x = as_numpy(dataset.x.to_dense() if is_sparse(dataset) else dataset.x)
         columns += [(name, pa.array(x[:, number])) for number, name in enumerate(feature_heads(dataset))]
     return columns + [(name, _column(name, column)) for name, column in dataset.node_attributes.items()]
 
 
-def _label_columns(dataset: NodeDataset) -> list[tuple[str, pa.Array]]:
+def _label_columns(dataset: NodeDataset) -> list[pa.Array]:
     assert dataset.y is not None
     if dataset.task == "classification":
         names: Any = dataset.class_names or range(dataset.num_classes or 0)
-        return [("label", _column("label", [None if number < 0 else names[number] for number in dataset.y.tolist()]))]
+        return [_column("label", [None if number < 0 else names[number] for number in dataset.y.tolist()])]
     y = as_numpy(dataset.y)
-    if y.ndim == 1:
-        return [("label", pa.array(y, from_pandas=True))]
-    return [(head, pa.array(y[:, number], from_pandas=True)) for number, head in enumerate(label_heads(dataset))]
+    return [pa.array(column, from_pandas=True) for column in (y[:, None] if y.ndim == 1 else y).T]
 
 
 def _table(columns: list[tuple[str, pa.Array]], *, text: bool) -> pa.Table:
