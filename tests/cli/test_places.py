@@ -1,4 +1,4 @@
-"""Places that cannot hold results: refused before there is work to lose, and nothing is said to be saved that is not."""
+"""Places that cannot hold results: refused before there is work to lose; nothing is said to be saved that is not."""
 
 import errno
 from pathlib import Path
@@ -20,6 +20,9 @@ def people(tmp_path):
 TRAIN = ["train", "people.csv", "--label", "kind", *TINY]
 
 
+TUNE = ["tune", "people.csv", "--label", "kind", "--epochs", "2", "--splits", "1", "--trials", "1"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -34,6 +37,22 @@ def test_a_file_holds_no_folder(people, refuse, arguments, words):  # noqa: F811
     before = sorted(people.iterdir())
     assert words in refuse(2, *arguments, folder=people)
     assert sorted(people.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--out", "folder"], "'folder' must be a file. It is a folder"),
+        (["--out", "folder", "--force"], "'folder' must be a file. It is a folder"),
+        (["--storage", "folder"], "--storage takes a file or sqlite:///FILE, not a folder. Got 'folder'"),
+        (["--storage", "sqlite:///folder"], "sqlite:///FILE, not a folder. Got 'sqlite:///folder'"),
+        (["--storage", "people.csv/s"], "'people.csv' must be a folder. It is a file"),
+    ],
+)
+def test_a_search_writes_files_and_looks_before_it_searches(people, refuse, monkeypatch, arguments, words):  # noqa: F811
+    (people / "folder").mkdir()
+    monkeypatch.setattr("edhnn.cli.tune.tune", lambda *_, **__: pytest.fail("it began to search"))
+    assert words in refuse(2, *TUNE, *arguments, folder=people)
 
 
 def test_nothing_is_said_to_be_saved_before_there_is_a_run(people, here, monkeypatch):  # noqa: F811

@@ -71,6 +71,15 @@ def test_from_a_file_to_a_configuration_that_trains(animals, here):  # noqa: F81
     assert "winner: best.toml" in errors
 
 
+def test_every_guess_is_said(animals, here):  # noqa: F811
+    command = ["tune", "honest.csv", "--epochs", "2", "--set", "hidden=8", "--jobs", "1", "--trials", "1", "--json"]
+    code, output, errors = here(*command, "--splits", "1", folder=animals)
+    assert code == 0, errors
+    assert json.loads(output)
+    assert "note: label column guessed: 'kind'" in errors
+    assert "note: feature columns guessed" in errors
+
+
 def test_test_labels_do_not_matter(animals, here):  # noqa: F811
     command = ["tune", "honest.csv", *SMALL, "--splits", "1", "--trials", "4", "--json"]
     found = []

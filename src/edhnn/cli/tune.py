@@ -13,10 +13,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from edhnn.cli.options import Json, ReadOptions, with_read_options
-from edhnn.cli.output import console, print_json, say
+from edhnn.cli.output import console, print_json, say, say_notes
 from edhnn.errors import UsageError
 from edhnn.experiments.tuning.search import Search, Space, TuningResult, write_winner
 from edhnn.experiments.tuning.tune import tune
+from edhnn.training.places import check_folder
 from edhnn.training.request import Request, request_from_settings
 from edhnn.training.split_run import StoppedError
 from edhnn.training.stopping import listening
@@ -63,12 +64,14 @@ def tune_command(
     if out is not None:
         _check_free(out, force)
     dataset = options.read(source)
+    say_notes(dataset.provenance.notes)
     named = request_from_settings(settings or [], model)
     asked = Request(model=model, splits=splits, seed=seed, train={} if epochs is None else {"epochs": epochs})
     plan = named.over(asked).plan(dataset)
     fixed = tuple(sorted({*named.options, *named.train}))
     search = Search(plan=plan, trials=trials, space=space, fixed=fixed, prune=prune)
     place = storage or str(Path("tune") / f"{dataset.name}-{plan.model}.journal".replace("/", "-"))
+    _check_storage(place)
     if not as_json:
         say(f"{plan.model} on {dataset.name}, space {space}, {splits} splits, {plan.train.epochs} epochs; in {place}")
     try:
@@ -87,10 +90,20 @@ def tune_command(
 
 def _check_free(out: Path, force: bool) -> None:
     """Refuse a place for the winner before hours are spent on finding it."""
+    if out.is_dir():
+        raise UsageError(f"'{out}' must be a file. It is a folder.")
     if out.exists() and not force:
         raise UsageError(f"'{out}' exists already. Choose another name, or replace it with --force.")
     if not out.parent.is_dir():
         raise UsageError(f"The folder '{out.parent}' must exist before '{out.name}' is written into it.")
+
+
+def _check_storage(storage: str) -> None:
+    """Refuse a place where the study cannot be a file."""
+    path = Path(storage.removeprefix("sqlite:///"))
+    if path.is_dir():
+        raise UsageError(f"--storage takes a file or sqlite:///FILE, not a folder. Got '{storage}'.")
+    check_folder(path.parent)
 
 
 def _print(result: TuningResult, out: Path | None) -> None:
