@@ -138,6 +138,7 @@ def test_settings_that_cannot_be_meant(word, message, tiny, without_shape_checks
         ("modle = 'mlp'", UsageError, "Did you mean 'model'"),
         ("[train]\nepoch = 3", UsageError, "Did you mean 'epochs'"),
         ("splits = 'ten'", UsageError, "must be of type int"),
+        ("seed = -1", UsageError, "'seed' in '.*run.toml' must be 0 or more. Got -1"),
         ("splits = ", DataError, "must be TOML"),
     ],
 )

@@ -77,7 +77,8 @@ def request_from_file(path: Path) -> Request:
     """A request from TOML: ``model``, ``preset``, ``splits``, ``seed``, and the tables ``[options]`` and ``[train]``.
 
     Raises:
-        UsageError: if there is no such file, or a key is not known; the message lists those that are.
+        UsageError: if there is no such file, or a key is not known, where the message lists those that are, or a value
+            cannot be meant.
         DataError: if it is not TOML.
     """
     try:
@@ -101,6 +102,8 @@ def request_from_file(path: Path) -> Request:
     ):
         if key in content and (not isinstance(content[key], kind) or isinstance(content[key], bool)):
             raise UsageError(f"'{key}' in '{path}' must be of type {kind.__name__}. Got {content[key]!r}.")
+    if content.get("seed", 0) < 0:
+        raise UsageError(f"'seed' in '{path}' must be 0 or more. Got {content['seed']}.")
     for key in content.get("train", {}):
         if key not in _TRAIN:
             raise unknown_name(f"key in [train] of '{path}'", key, _TRAIN)
