@@ -208,6 +208,22 @@ def test_convert_says_what_was_merged_and_left_out(baskets, here):
     ]
 
 
+def test_gaps_in_features_are_converted_and_no_features_can_be_asked_for(baskets, here):
+    (baskets / "baskets.nodes.csv").write_text("id,kind,price\nmilk,drink,\nbread,food,2\nsalt,food,0.5\n")
+    for target in ("b.hif.json", "b", "b.csv", "b.parquet", "b.hgr"):
+        assert here("data", "convert", "baskets.csv", target, folder=baskets)[0] == 0
+    for source in ("b.hif.json", "b", "b.csv", "b.parquet"):
+        found = json.loads(here("data", "doctor", source, "--json", folder=baskets)[1])
+        assert "features-not-finite" in {finding["code"] for finding in found["findings"]}, source
+    for source in ("baskets.csv", "b.hif.json"):
+        code, output, errors = here("data", "info", source, "--features", "", "--json", folder=baskets)
+        assert code == 0, errors
+        assert json.loads(output)["num_features"] == 0
+    target = "none.hif.json"
+    assert here("data", "convert", "b.hif.json", target, "--features", "", folder=baskets)[0] == 0
+    assert json.loads(here("data", "info", target, "--json", folder=baskets)[1])["num_features"] == 0
+
+
 def test_nothing_is_overwritten_unless_forced(baskets, refuse):
     succeed("data", "convert", "baskets.csv", "out.hif.json", folder=baskets)
     assert "exists already" in refuse(2, "data", "convert", "baskets.csv", "out.hif.json", folder=baskets)

@@ -162,7 +162,7 @@ def convert_dataset(
         _report_conversion(Written([target], []), (), begun, as_json=as_json)
         return
     else:
-        dataset = options.read(source)
+        dataset = options.read(source, keep_missing=True)
     written = write_dataset(dataset, target, format=to, overwrite=force)
     _report_conversion(written, dataset.provenance.notes, begun, as_json=as_json)
 

@@ -30,7 +30,7 @@ Label = Annotated[
 ]
 Features = Annotated[
     str | None,
-    typer.Option("--features", help="Feature columns, separated by commas.", rich_help_panel=_COLUMNS),
+    typer.Option("--features", help="Feature columns, separated by commas; '' for none.", rich_help_panel=_COLUMNS),
 ]
 TaskOption = Annotated[
     Task | None, typer.Option("--task", help="What the labels are; inferred if not given.", rich_help_panel=_COLUMNS)
@@ -112,7 +112,7 @@ class ReadOptions:
             Path(source),
             format=self.format,
             label=self.label or None,
-            features=features if self.features is None else [name.strip() for name in self.features.split(",")],
+            features=features if self.features is None else _names_in(self.features),
             task=self.task,
             keep_missing=keep_missing,
             table=self._table(),
@@ -121,7 +121,7 @@ class ReadOptions:
 
     def is_plain_hif(self, source: str) -> bool:
         """Whether the source is a HIF file and nothing was said about labels or features."""
-        if kind_of(source) == "catalogue" or self.label or self.features or self.task:
+        if kind_of(source) == "catalogue" or self.label or self.features is not None or self.task:
             return False
         return (self.format or detect_format(Path(source))) == "hif"
 
@@ -176,6 +176,11 @@ def with_read_options(command: Callable[..., None]) -> Callable[..., None]:
     run.__signature__ = inspect.Signature([*own, *shared])  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in (*own, *shared)}
     return run
+
+
+def _names_in(text: str) -> list[str]:
+    """Names separated by commas; none in an empty text."""
+    return [name.strip() for name in text.split(",")] if text.strip() else []
 
 
 def kind_of(source: str) -> Kind:

@@ -193,7 +193,7 @@ def _feature(
         raise DataError(
             f"The feature column '{name}' must hold numbers only. Got {value!r:.60}.",
             where=place(row),
-            remedy="Mend it or leave the column out with --features.",
+            remedy="Mend it, or name the other columns only with --features ('' for none).",
         )
     with np.errstate(over="ignore"):  # beyond 32 bits: infinite, and refused below
         narrow = numbers.astype(np.float32)
@@ -203,7 +203,7 @@ def _feature(
             f"Every value of the feature '{name}' must be a finite number (of 32 bits). "
             f"Got {'nothing' if np.isnan(numbers[wrong[0]]) else numbers[wrong[0]]}; {len(wrong)} such in all.",
             where=place(int(wrong[0])),
-            remedy="Fill the gap or leave the column out with --features.",
+            remedy="Fill the gap, or name the other columns only with --features ('' for none).",
         )
     if is_rounded(column, numbers):
         notes.append(f"the whole numbers of the feature '{name}' were rounded to 32 bits")
