@@ -156,7 +156,8 @@ class NodeDataset:
 def merged_note(hypergraph: Hypergraph) -> tuple[str, ...]:
     """The note about memberships that a source gave more than once; none if each was given once."""
     merged = hypergraph.merged_memberships
-    return (f"{merged} memberships given more than once were merged",) if merged else ()
+    kept = "" if hypergraph.incidence_weight is None else "; of their weights the largest stays"
+    return (f"{merged} memberships given more than once were merged{kept}",) if merged else ()
 
 
 def sparse_features(matrix: sp.sparray | sp.spmatrix, dtype: torch.dtype = torch.float32) -> Tensor:

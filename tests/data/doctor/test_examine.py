@@ -105,6 +105,13 @@ def test_each_oddity_is_found_once_with_its_severity(code):
     assert finding.message.endswith(".") or code == "reader"
 
 
+def test_merged_weights_are_not_advised_to_be_given():
+    weighted = Hypergraph(torch.tensor([0, 0, 1]), torch.tensor([0, 0, 0]), 10, 1, None, torch.tensor([1.0, 3.0, 2.0]))
+    finding = next(found for found in examine(healthy(hypergraph=weighted)).findings if found.code.startswith("merged"))
+    assert finding.message == "1 membership was given more than once and merged; of their weights the largest stays."
+    assert finding.remedy == "If the weights should add up, give each membership once, with their sum."
+
+
 @pytest.mark.parametrize(
     "code, count, examples",
     [

@@ -475,6 +475,8 @@ def test_weights_and_repeated_memberships(tmp_path):
     dataset = read(tmp_path, csv="node,edge,w\na,1,1\na,1,3\nb,1,2\n")
     assert dataset.hypergraph.merged_memberships == 1
     assert dataset.hypergraph.incidence_weight.tolist() == [3.0, 2.0]
+    note = "1 memberships given more than once were merged; of their weights the largest stays"
+    assert note in dataset.provenance.notes
     assert dataset.hypergraph.incidence_weight.dtype == torch.float64
 
 

@@ -11,6 +11,7 @@ from torch import Tensor
 from edhnn.data.dataset import NodeDataset
 from edhnn.data.doctor.finding import EXAMPLES, Finding, counted, first_ids, percentage
 from edhnn.data.ids import Ids
+from edhnn.hypergraph import Hypergraph
 from edhnn.statistics import Statistics, first_equal_hyperedge
 from edhnn.typing import IntArray, NodeOrEdgeId
 
@@ -57,15 +58,7 @@ def check_structure(dataset: NodeDataset, statistics: Statistics) -> Iterator[Fi
             examples=first_ids(dataset.edge_ids, single),
         )
     yield from _repeated(dataset, statistics)
-    if statistics.merged_memberships:
-        yield Finding(
-            severity="note",
-            code="merged-memberships",
-            message=f"{counted(statistics.merged_memberships, 'membership was', 'memberships were')} given twice "
-            "and merged.",
-            remedy="If repetition carries meaning, give it as a weight.",
-            count=statistics.merged_memberships,
-        )
+    yield from _merged(hypergraph)
     huge = _places(size >= NEARLY_ALL * statistics.num_nodes)
     if len(huge) and statistics.num_nodes >= FEW_NODES:
         yield Finding(
@@ -147,6 +140,22 @@ def _repeated(dataset: NodeDataset, statistics: Statistics) -> Iterator[Finding]
         count=len(repeated),
         examples=first_ids(dataset.edge_ids, repeated),
     )
+
+
+def _merged(hypergraph: Hypergraph) -> Iterator[Finding]:
+    merged = hypergraph.merged_memberships
+    if merged:
+        weighted = hypergraph.incidence_weight is not None
+        yield Finding(
+            severity="note",
+            code="merged-memberships",
+            message=f"{counted(merged, 'membership was', 'memberships were')} given more than once and merged"
+            f"{'; of their weights the largest stays.' if weighted else '.'}",
+            remedy="If the weights should add up, give each membership once, with their sum."
+            if weighted
+            else "If repetition carries meaning, give it as a weight.",
+            count=merged,
+        )
 
 
 def _zero_weights(kind: str, weight: Tensor | None) -> Iterator[Finding]:
