@@ -137,7 +137,7 @@ def test_an_interrupt_saves_and_goes_on(tiny, tmp_path):
         with pytest.raises(StoppedError, match="split 1, epoch 10"):
             train(tiny, plan, out=tmp_path / "run", jobs=1)
     assert (tmp_path / "run/splits/01/state.safetensors").is_file()
-    with pytest.raises(UsageError, match="--resume"):
+    with pytest.raises(UsageError, match=r"Go on with --resume \(in Python: resume=True\), or choose another folder"):
         train(tiny, plan, out=tmp_path / "run", jobs=1)
     with pytest.raises(UsageError, match="must be finished. Split 1 is not"):
         load_models(tmp_path / "run")
@@ -160,7 +160,7 @@ def test_another_run_is_refused(tiny, plan, tmp_path):
         train(tiny, other, out=tmp_path / "run", resume=True)
     config = json.loads((tmp_path / "run/config.json").read_text())
     (tmp_path / "run/config.json").write_text(json.dumps({**config, "edhnn_version": "0.0.1"}))
-    with pytest.raises(UsageError, match=r"begun by edhnn 0.0.1; this is .*--out"):
+    with pytest.raises(UsageError, match=r"begun by edhnn 0.0.1; this is .* in another folder"):
         train(tiny, plan, out=tmp_path / "run", resume=True)
     (tmp_path / "run/config.json").write_text(json.dumps({**config, "format": 99}))
     with pytest.raises(DataError, match=r"format must be 1. Got 99"):
@@ -176,6 +176,8 @@ def test_a_folder_of_something_else_is_refused(tiny, plan, tmp_path):
         train(tiny, plan, out=tmp_path, resume=True)
     with pytest.raises(UsageError, match="It is a file"):
         train(tiny, plan, out=tmp_path / "thesis.tex")
+    with pytest.raises(UsageError, match="'.*thesis.tex' must be a folder, to hold 'run'. It is a file"):
+        train(tiny, plan, out=tmp_path / "thesis.tex" / "run")
 
 
 def test_two_processes_do_not_train_in_one_folder(tiny, plan, tmp_path):

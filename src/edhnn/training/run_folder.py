@@ -130,14 +130,15 @@ class RunFolder:
         if not self.config.is_file():  # nothing yet, or killed before anything was written
             there = [found.name for found in self.path.iterdir()] if self.path.is_dir() else []
             if any(name not in _FIRST_FILES and not name.startswith(".") for name in there):
-                raise UsageError(f"'{self.path}' holds files that are not of a run. Choose another folder with --out.")
+                raise UsageError(f"'{self.path}' holds files that are not of a run. Choose another folder.")
             (self.path / "splits").mkdir(parents=True, exist_ok=True)
             write_splits(splits, self.splits)
             write_json(facts, self.config)  # last: its presence says that the rest is there
             return
         if not resume:
             raise UsageError(
-                f"'{self.path}' holds a run already. Continue it with --resume, or choose another folder with --out."
+                f"'{self.path}' holds a run already. Go on with --resume (in Python: resume=True), or choose "
+                "another folder."
             )
         compare_runs(read_json(self.config), facts, self.path)
         if not self.splits.is_file():
@@ -162,7 +163,7 @@ class RunFolder:
             raise DataError(
                 f"The file must be the configuration of a run. Reading it said: {said(error)}.",
                 path=self.config,
-                remedy="Copy the run folder again, or train anew with another --out.",
+                remedy="Copy the run folder again, or train anew in another folder.",
             ) from error
 
     def read_splits(self) -> list[Split]:
@@ -207,15 +208,13 @@ def compare_runs(found: JsonObject, asked: JsonObject, folder: Path) -> None:
     if found.get("edhnn_version") != asked["edhnn_version"]:
         raise UsageError(
             f"The run in '{folder}' was begun by edhnn {found.get('edhnn_version')}; this is {asked['edhnn_version']}, "
-            "which may give other numbers. Go on with that version, or train anew with another --out."
+            "which may give other numbers. Go on with that version, or train anew in another folder."
         )
     mine, theirs = dict(_leaves(asked)), dict(_leaves(found))
     names = [name for name in theirs if name not in ("origin", "dataset.source") and mine.get(name) != theirs[name]]
     if names:
         shown = "; ".join(f"{name} is {theirs[name]!r} there, {mine.get(name)!r} here" for name in names[:5])
-        raise UsageError(
-            f"The run in '{folder}' is another one: {shown}. Ask for the same with --resume, or choose another --out."
-        )
+        raise UsageError(f"The run in '{folder}' is another one: {shown}. Ask for the same, or choose another folder.")
 
 
 def _check_format(facts: JsonObject, folder: Path) -> None:
