@@ -50,7 +50,9 @@ IdColumn = Annotated[
 ]
 NodeTable = Annotated[
     Path | None,
-    typer.Option("--nodes", help="Node table; by default NAME.nodes.csv beside the file.", rich_help_panel=_TABLES),
+    typer.Option(
+        "--nodes", help="Node table; by default NAME.nodes.csv (.tsv, .parquet) beside it.", rich_help_panel=_TABLES
+    ),
 ]
 EdgeTable = Annotated[
     Path | None,

@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 from edhnn.errors import UsageError
 
 TableKind = Literal["csv", "tsv", "parquet"]
+_ENDINGS = (".csv", ".tsv", ".parquet", ".csv.gz", ".tsv.gz")
 _NAME = re.compile(r"(.*)(\.(csv|tsv|parquet)(\.gz)?)", re.IGNORECASE | re.ASCII | re.DOTALL)
 
 
@@ -40,6 +41,34 @@ def table_neighbour(path: Path, what: str) -> Path:
     """The table of nodes or hyperedges that is named after an incidence table."""
     name = table_name(path)
     return path.with_name(f"{name.stem}.{what}{name.suffix}")
+
+
+class OtherTables(NamedTuple):
+    """Tables of nodes or hyperedges that are named after an incidence table but end otherwise.
+
+    Attributes:
+        free: Those without an incidence table of their own.
+        owned: Those that stand beside one with their ending, and belong to it.
+    """
+
+    free: list[Path]
+    owned: list[Path]
+
+
+def other_neighbours(path: Path, what: str) -> OtherTables:
+    """The tables beside an incidence table that `table_neighbour` does not name: ``a.nodes.csv`` beside ``a.tsv``."""
+    own, stem = table_neighbour(path, what), table_name(path).stem
+    try:
+        names = {found.name for found in path.parent.iterdir()}
+    except OSError:  # no such folder, or one that may not be looked into
+        names = set()
+    begun = f"{stem}.{what}"
+    endings = sorted(name.removeprefix(begun) for name in names if name.startswith(begun) and name != own.name)
+    known = [ending for ending in endings if ending.lower() in _ENDINGS]
+    return OtherTables(
+        [path.with_name(begun + ending) for ending in known if stem + ending not in names],
+        [path.with_name(begun + ending) for ending in known if stem + ending in names],
+    )
 
 
 def _split(path: Path) -> TableName | None:

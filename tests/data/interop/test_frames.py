@@ -85,7 +85,9 @@ def test_one_frame_is_enough(frame):
     assert list(dataset.edge_ids) == [7, 9]
     assert list(dataset.hypergraph.hyperedges()) == [[0], [0, 1]]
     assert dataset.hypergraph.incidence_weight.tolist() == [3.0, 1.0, 2.0]
-    assert dataset.provenance.notes == ("1 memberships given more than once were merged",)
+    assert dataset.provenance.notes == (
+        "1 memberships given more than once were merged; of their weights the largest stays",
+    )
     assert "amount" in from_frame(frame(BASKETS), node="item", edge="basket").provenance.notes[0]
 
 

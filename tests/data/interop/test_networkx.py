@@ -79,7 +79,9 @@ def test_parallel_edges_are_one_membership():
     graph.add_edge("milk", 1, weight=3.0)
     dataset = from_networkx(graph)
     assert dataset.hypergraph.incidence_weight.tolist() == [3.0, 1.0, 1.0]
-    assert dataset.provenance.notes == ("1 memberships given more than once were merged",)
+    assert dataset.provenance.notes == (
+        "1 memberships given more than once were merged; of their weights the largest stays",
+    )
 
 
 def test_refusals_say_what_to_do():

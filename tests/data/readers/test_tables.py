@@ -234,6 +234,40 @@ def test_nodes_and_hyperedges_found_beside_the_table(tmp_path):
     )
 
 
+@pytest.mark.parametrize(
+    ("table", "nodes"),
+    [("t.csv.gz", "t.nodes.csv"), ("t.tsv", "t.nodes.csv"), ("t.CSV", "t.nodes.csv"), ("t.csv", "t.nodes.tsv.gz")],
+)
+def test_a_neighbour_that_ends_otherwise_is_found(tmp_path, table, nodes):
+    (tmp_path / table).write_text("item,basket\nmilk,1\n")
+    (tmp_path / nodes).write_text("id,price\nmilk,1\nsalt,2\n")
+    dataset = read_dataset(tmp_path / table)
+    assert dataset.feature_names == ("price",)
+    assert f"table of nodes found beside it: '{nodes}'" in dataset.provenance.notes
+
+
+def test_of_two_neighbours_the_one_that_ends_alike_is_taken_or_none(tmp_path):
+    (tmp_path / "t.csv").write_text("item,basket\nmilk,1\n")
+    for name in ("t.nodes.tsv", "t.nodes.csv.gz"):
+        (tmp_path / name).write_text("id,price\nmilk,1\n")
+    with pytest.raises(UsageError, match=r"Got 't.nodes.csv.gz' and 't.nodes.tsv'. Name one with --nodes"):
+        read_dataset(tmp_path / "t.csv")
+    (tmp_path / "t.csv.gz").write_text("item,basket\nmilk,1\n")  # now one of them is another table's
+    note = "table of nodes not taken, as it belongs to another table: 't.nodes.csv.gz'"
+    assert note in read_dataset(tmp_path / "t.csv").provenance.notes
+    (tmp_path / "t.nodes.csv").write_text("id,size\nmilk,1\n")
+    assert read_dataset(tmp_path / "t.csv").feature_names == ("size",)
+
+
+def test_a_neighbour_that_ends_otherwise_is_neither_read_along_nor_removed(tmp_path):
+    (tmp_path / "t.nodes.tsv").write_text("id\tprice\n0\t1\n")
+    dataset = NodeDataset(name="t", hypergraph=Hypergraph.from_hyperedges([[0, 1]]))
+    written = write_dataset(dataset, tmp_path / "t.csv")
+    assert [path.name for path in written.paths] == ["t.csv", "t.nodes.csv"]
+    assert (read_dataset(tmp_path / "t.csv").x, written.removed) == (None, [])
+    assert (tmp_path / "t.nodes.tsv").exists()
+
+
 def test_nodes_and_hyperedges_given(tmp_path):
     (tmp_path / "people.tsv").write_text("size\twho\n3\tmilk\n4\tbread\n")
     (tmp_path / "groups.csv").write_text("id\nb\na\n")
@@ -381,7 +415,7 @@ def test_columns_left_out_and_memberships_merged_are_said(tmp_path):
     notes = read(tmp_path, csv=text).provenance.notes
     assert notes[3:] == (
         "columns of the incidence table left out: quantity, label",
-        "1 memberships given more than once were merged",
+        "1 memberships given more than once were merged; of their weights the largest stays",
     )
 
 

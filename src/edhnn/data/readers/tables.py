@@ -14,12 +14,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import final
 
-import numpy as np
 import pyarrow as pa
 import torch
-from torch import Tensor
 
-from edhnn.data.column_values import Column, as_list, first_other, numbers_in
+from edhnn.data.column_values import as_list
 from edhnn.data.columns import ColumnRequest, label_columns, sort_columns, told_numbers
 from edhnn.data.dataset import NodeDataset, Provenance, merged_note
 from edhnn.data.files import Limits
@@ -27,7 +25,8 @@ from edhnn.data.labels import label_fields
 from edhnn.data.readers.arrow_tables import Header, place_of_row, read_columns, read_header
 from edhnn.data.readers.as_written import read_as_written
 from edhnn.data.readers.table_ids import Listing, as_ids, number_ids
-from edhnn.data.table_names import table_name, table_neighbour
+from edhnn.data.readers.table_weights import edge_weights, weights_of
+from edhnn.data.table_names import other_neighbours, table_name, table_neighbour
 from edhnn.errors import DataError, UsageError, unknown_name
 from edhnn.hypergraph import Hypergraph
 
@@ -81,7 +80,7 @@ def read_tables(path: Path, request: TableRequest, limits: Limits) -> NodeDatase
     notes += [f"columns of the incidence table left out: {', '.join(unused)}"] if unused else []
     table = read_columns(path, kind, header, limits, columns=wanted, text_columns=[node_column, edge_column])
     mentioned_nodes, mentioned_edges = (as_ids(path, table[name], name, limits) for name in (node_column, edge_column))
-    weight = None if weight_column is None else _weights(path, table[weight_column], weight_column, limits)
+    weight = None if weight_column is None else weights_of(path, table[weight_column], weight_column, limits)
     del table
 
     nodes = _listing(_neighbour(path, "nodes", request.nodes, notes), request.id, request.columns, limits, notes)
@@ -102,7 +101,7 @@ def read_tables(path: Path, request: TableRequest, limits: Limits) -> NodeDatase
         place = nodes.path if nodes else path
         raise DataError(error.problem, path=place, where=error.where, remedy=error.remedy) from error
     edge_columns = dict(edges.columns) if edges else {}
-    edge_weight = _edge_weights(edges.path, edge_columns, limits, notes) if edges else None
+    edge_weight = edge_weights(edges.path, edge_columns, limits, notes) if edges else None
     hypergraph = Hypergraph(
         torch.from_numpy(node), torch.from_numpy(edge), len(node_ids), len(edge_ids), edge_weight, weight
     )
@@ -122,12 +121,25 @@ def read_tables(path: Path, request: TableRequest, limits: Limits) -> NodeDatase
 
 
 def _neighbour(path: Path, what: str, given: Path | None, notes: list[str]) -> Path | None:
-    """The node or hyperedge table: the one given, or the neighbour named after the incidence table."""
+    """The node or hyperedge table: the one given, or the neighbour named after the incidence table.
+
+    One with the same ending comes first; one that ends otherwise is taken if there is no second.
+    """
     if given is not None:
         return given
     found = table_neighbour(path, what)
     if not found.is_file():
-        return None
+        free, owned = other_neighbours(path, what)
+        if len(free) > 1:
+            names = " and ".join(f"'{table.name}'" for table in free)
+            raise UsageError(
+                f"One table of {what} may stand beside '{path.name}'. Got {names}. Name one with --{what}, or call it "
+                f"'{found.name}'."
+            )
+        notes += [f"table of {what} not taken, as it belongs to another table: '{table.name}'" for table in owned]
+        if not free:
+            return None
+        found = free[0]
     notes.append(f"table of {what} found beside it: '{found.name}'")
     return found
 
@@ -218,34 +230,3 @@ def _is_plain(kind: pa.DataType) -> bool:
     if types.is_list(kind) or types.is_struct(kind):
         return all(_is_plain(kind.field(place).type) for place in range(kind.num_fields))
     return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_string(kind))
-
-
-def _edge_weights(path: Path, columns: dict[str, Column], limits: Limits, notes: list[str]) -> Tensor | None:
-    """The weights of hyperedges, taken out of their columns; left there, with a note, if they are not numbers."""
-    if "weight" not in columns:
-        return None
-    if len(columns["weight"]) and numbers_in(columns["weight"]) is None:
-        row, value = first_other(columns["weight"])
-        what = "it is empty" if value is None else f"{value!r} is not a number"
-        notes.append(f"weights of hyperedges not taken, as {what}: '{path.name}', {place_of_row(path, row, limits)}")
-        return None
-    return _weights(path, columns.pop("weight"), "weight", limits)
-
-
-def _weights(path: Path, column: Column, name: str, limits: Limits) -> Tensor:
-    numbers = numbers_in(column) if len(column) else np.zeros(0)
-    if numbers is None:
-        row, value = first_other(column)
-        raise DataError(
-            f"The weight column '{name}' must hold numbers. Got {'nothing' if value is None else repr(value)}.",
-            path=path,
-            where=place_of_row(path, row, limits),
-        )
-    wrong = np.flatnonzero(~(np.isfinite(numbers) & (numbers >= 0)))
-    if len(wrong):
-        raise DataError(
-            f"Every weight must be finite and 0 or more. Got {numbers[wrong[0]]}.",
-            path=path,
-            where=place_of_row(path, int(wrong[0]), limits),
-        )
-    return torch.tensor(numbers)  # a copy: Arrow's memory is not for writing

@@ -18,7 +18,7 @@ from edhnn.data.atomic import atomic_file, compressed_by_name
 from edhnn.data.column_values import exact_array
 from edhnn.data.dataset import NodeDataset, as_numpy
 from edhnn.data.ids import Ids
-from edhnn.data.table_names import table_kind, table_name, table_neighbour
+from edhnn.data.table_names import other_neighbours, table_kind, table_name, table_neighbour
 from edhnn.data.writers.table_losses import feature_heads, is_sparse, label_heads, look_like_integers
 from edhnn.errors import DataError
 from edhnn.typing import IndexArray
@@ -28,7 +28,8 @@ def write_tables(dataset: NodeDataset, target: Path) -> list[Path]:
     """Write a dataset as CSV, TSV or Parquet tables.
 
     The node table is written when there is something to say about nodes, a node is isolated, or the memberships alone
-    would number the nodes differently; the hyperedge table likewise.
+    would number the nodes differently, or where another that ends otherwise would be read along; the hyperedge table
+    likewise.
 
     Args:
         dataset: The dataset.
@@ -50,13 +51,23 @@ def write_tables(dataset: NodeDataset, target: Path) -> list[Path]:
         incidences["weight"] = pa.array(hypergraph.incidence_weight.cpu().numpy())
     tables = {target: pa.table(incidences)}
     nodes = _node_columns(dataset, label_heads(dataset, target), text=text)
-    if len(nodes) > 1 or bool((hypergraph.degree == 0).any()) or not _in_order(dataset.node_ids, node, text=text):
+    if (
+        len(nodes) > 1
+        or bool((hypergraph.degree == 0).any())
+        or not _in_order(dataset.node_ids, node, text=text)
+        or other_neighbours(target, "nodes").free
+    ):
         tables[table_neighbour(target, "nodes")] = _table(nodes, text=text)
     edges = [("id", _ids(dataset.edge_ids, None, "hyperedge", text=text))]
     edges += [(name, _column(name, column)) for name, column in dataset.edge_attributes.items()]
     if hypergraph.edge_weight is not None:
         edges.append(("weight", pa.array(hypergraph.edge_weight.cpu().numpy())))
-    if len(edges) > 1 or bool((hypergraph.edge_size == 0).any()) or not _in_order(dataset.edge_ids, edge, text=text):
+    if (
+        len(edges) > 1
+        or bool((hypergraph.edge_size == 0).any())
+        or not _in_order(dataset.edge_ids, edge, text=text)
+        or other_neighbours(target, "hyperedges").free
+    ):
         tables[table_neighbour(target, "hyperedges")] = _table(edges, text=text)
     with ExitStack() as files:  # all of them or none
         for path, table in tables.items():
