@@ -83,6 +83,11 @@ class NodeColumns:
         return {"label_columns": list(self.label_columns)} if self.label_columns else {}
 
 
+def names_in(given: str | Sequence[str]) -> tuple[str, ...]:
+    """Names of columns as a caller gives them: a text is one name, not its letters."""
+    return (given,) if isinstance(given, str) else tuple(given)
+
+
 def sort_columns(
     columns: Mapping[str, Column], request: ColumnRequest, count: int, place: Callable[[int], str]
 ) -> NodeColumns:

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from edhnn import DataError, Hypergraph, Ids, NodeDataset, UsageError
 from edhnn.data.dataset import sparse_features
 from edhnn.data.interop import from_frame, to_pandas, to_polars
+from edhnn.data.interop.from_records import request
 from tests.data.interop.cases import assert_same, build, cases
 
 BASKETS = {"item": ["milk", "bread", "milk", "milk"], "basket": [9, 9, 7, 7], "amount": [1.0, 2.0, 0.5, 3.0]}
@@ -76,6 +77,13 @@ def test_frames_join_by_their_ids():
     assert (frames.label, frames.features, frames.task) == (("label",), ("x0", "x1"), "classification")
     assert joined["weight"].tolist() == [1.0, 1.0, 2.0]
     assert to_polars(dataset).nodes["label"].dtype == polars.Enum(["cat", "dog"])
+
+
+def test_a_text_is_one_column_and_not_its_letters():
+    nodes = pandas.DataFrame({"node": ["u", "v"], "ab": [1, 2], "a": [3, 4], "b": [5, 6]})
+    pairs = pandas.DataFrame({"node": ["u", "v"], "hyperedge": [1, 1]})
+    assert from_frame(pairs, nodes=nodes, features="ab").feature_names == ("ab",)
+    assert request(None, "ab", None).features == ("ab",)
 
 
 @LIBRARIES

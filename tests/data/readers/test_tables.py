@@ -268,6 +268,11 @@ def test_a_neighbour_that_ends_otherwise_is_neither_read_along_nor_removed(tmp_p
     assert (tmp_path / "t.nodes.tsv").exists()
 
 
+def test_a_text_is_one_column_and_not_its_letters(tmp_path):
+    dataset = read(tmp_path, csv=BASKETS, nodes="id,ab,a,b\nmilk,1,2,3\nbread,1,2,3\n", options=dict(features="ab"))
+    assert (dataset.feature_names, list(dataset.node_attributes)) == (("ab",), ["a", "b"])
+
+
 def test_nodes_and_hyperedges_given(tmp_path):
     (tmp_path / "people.tsv").write_text("size\twho\n3\tmilk\n4\tbread\n")
     (tmp_path / "groups.csv").write_text("id\nb\na\n")

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import torch
 
-from edhnn.data.columns import ColumnRequest, sort_columns
+from edhnn.data.columns import ColumnRequest, names_in, sort_columns
 from edhnn.data.dataset import NodeDataset, Provenance, Task, merged_note
 from edhnn.data.encode import encode_ids
 from edhnn.data.ids import IdColumn, Ids
@@ -36,7 +36,7 @@ def from_frame(
     hyperedges: Any = None,
     edge_weight: str | None = None,
     label: str | Sequence[str] | None = None,
-    features: Sequence[str] = (),
+    features: str | Sequence[str] = (),
     task: Task | None = None,
     name: str = "frame",
 ) -> NodeDataset:
@@ -57,7 +57,7 @@ def from_frame(
         hyperedges: The hyperedge frame, a row per hyperedge.
         edge_weight: The column of ``hyperedges`` with their weights.
         label: The column of ``nodes`` with the label, empty where unknown; several for multi-label or several targets.
-        features: The columns of ``nodes`` that are features.
+        features: The column of ``nodes`` that is the feature, or several.
         task: What the labels are; by default inferred from them.
         name: Name of the dataset.
 
@@ -82,8 +82,7 @@ def from_frame(
     wanted = [node, edge] if weight is None else [node, edge, weight]
     if len(set(wanted)) < len(wanted):
         raise UsageError(f"Node, hyperedge and weight must be columns of their own. Got {', '.join(wanted)}.")
-    names = () if label is None else (label,) if isinstance(label, str) else tuple(label)
-    asked = ColumnRequest(label=names, features=tuple(features), task=task)
+    asked = ColumnRequest(label=() if label is None else names_in(label), features=names_in(features), task=task)
     incidences = arrow_table(frame, wanted, "incidence frame")
     node_table, node_ids, node_index = _numbered("node", incidences, nodes, node)
     edge_table, edge_ids, edge_index = _numbered("hyperedge", incidences, hyperedges, edge)

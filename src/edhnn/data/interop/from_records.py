@@ -14,7 +14,7 @@ from typing import Any, final
 import numpy as np
 import torch
 
-from edhnn.data.columns import ColumnRequest, sort_columns
+from edhnn.data.columns import ColumnRequest, names_in, sort_columns
 from edhnn.data.dataset import NodeDataset, Provenance, Task, merged_note
 from edhnn.data.ids import Ids
 from edhnn.data.labels import label_fields
@@ -62,10 +62,9 @@ class Found:
     details: JsonObject = field(default_factory=dict)
 
 
-def request(label: str | Sequence[str] | None, features: Sequence[str], task: Task | None) -> ColumnRequest:
+def request(label: str | Sequence[str] | None, features: str | Sequence[str], task: Task | None) -> ColumnRequest:
     """What the caller of a bridge asked for; nothing is guessed."""
-    labels = () if label is None else (label,) if isinstance(label, str) else tuple(label)
-    return ColumnRequest(label=labels, features=tuple(features), task=task)
+    return ColumnRequest(label=() if label is None else names_in(label), features=names_in(features), task=task)
 
 
 def dataset_from(found: Found, asked: ColumnRequest) -> NodeDataset:

@@ -34,7 +34,7 @@ def from_hypernetx(
     hypergraph: Any,
     *,
     label: str | Sequence[str] | None = None,
-    features: Sequence[str] = (),
+    features: str | Sequence[str] = (),
     task: Task | None = None,
     ignore: Collection[str] = (),
 ) -> NodeDataset:

@@ -36,7 +36,7 @@ def from_networkx(
     *,
     nodes: Iterable[Any] | None = None,
     label: str | Sequence[str] | None = None,
-    features: Sequence[str] = (),
+    features: str | Sequence[str] = (),
     task: Task | None = None,
     ignore: Collection[str] = (),
 ) -> NodeDataset:

@@ -23,7 +23,11 @@ _INCIDENCE_WEIGHT = "incidence_weight"
 
 
 def from_xgi(
-    network: Any, *, label: str | Sequence[str] | None = None, features: Sequence[str] = (), task: Task | None = None
+    network: Any,
+    *,
+    label: str | Sequence[str] | None = None,
+    features: str | Sequence[str] = (),
+    task: Task | None = None,
 ) -> NodeDataset:
     """A dataset from an XGI hypergraph.
 

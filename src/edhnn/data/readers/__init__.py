@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal, get_args
 
-from edhnn.data.columns import ColumnRequest
+from edhnn.data.columns import ColumnRequest, names_in
 from edhnn.data.dataset import NodeDataset, Task
 from edhnn.data.files import Limits
 from edhnn.data.hif_dataset import dataset_from_document
@@ -85,7 +85,7 @@ def read_dataset(
     *,
     format: Format | None = None,  # noqa: A002  # the word users know
     label: str | Sequence[str] | None = None,
-    features: Sequence[str] | None = None,
+    features: str | Sequence[str] | None = None,
     task: Task | None = None,
     keep_missing: bool = False,
     table: TableRequest | None = None,
@@ -98,7 +98,7 @@ def read_dataset(
             hMETIS (``.hgr``); text formats may be gzip-compressed.
         format: Says the format when the name does not.
         label: The attribute or column that is the label, or several of them; guessed if not given.
-        features: The attributes or columns that are features; all other numbers if not given.
+        features: The attribute or column that is the feature, or several; all other numbers if not given.
         task: What the labels are; inferred from them if not given.
         keep_missing: Keep missing feature values as NaN instead of refusing them.
         table: Columns and neighbouring files of incidence tables.
@@ -123,9 +123,11 @@ def read_dataset(
     if format is not None and format not in get_args(Format):
         raise unknown_name("format", format, get_args(Format))
     chosen = format or detect_format(path)
-    names = (label,) if isinstance(label, str) else None if label is None else tuple(label)
     columns = ColumnRequest(
-        label=names, features=None if features is None else tuple(features), task=task, keep_missing=keep_missing
+        label=None if label is None else names_in(label),
+        features=None if features is None else names_in(features),
+        task=task,
+        keep_missing=keep_missing,
     )
     if table is not None and chosen != "table":
         raise UsageError(f"Column and table options apply to CSV, TSV and Parquet. '{path.name}' is read as {chosen}.")
