@@ -66,19 +66,19 @@ def size_in_words(count: int | float) -> str:
     return f"{count:.1f} TiB"
 
 
-def need_utf8(content: bytes, what: str, path: Path) -> str:
-    """The text of a file, or of its beginning; a data error that names the line if it is not UTF-8."""
+def need_utf8(content: bytes, what: str, path: Path, first_line: int = 1) -> str:
+    """The text of a file, or of lines of it from the first on; a data error that names the line if it is not UTF-8."""
     if content.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in content:
         raise DataError(
             f"{what} must be UTF-8 text. Got UTF-16, or zero bytes.",
             path=path,
-            where=f"line {content.count(10, 0, max(content.find(0), 0)) + 1}",
+            where=f"line {content.count(10, 0, max(content.find(0), 0)) + first_line}",
             remedy="Convert the file, for example with iconv -f utf-16 -t utf-8.",
         )
     try:
         return content.decode()
     except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
+        line = content.count(b"\n", 0, error.start) + first_line
         raise DataError(
             f"{what} must be UTF-8 text. Got the byte 0x{content[error.start]:02x}.",
             path=path,
@@ -137,6 +137,14 @@ class LimitedReader(io.RawIOBase):
 def open_limited(path: Path, limits: Limits, buffer_bytes: int = 2**20) -> io.BufferedReader:
     """Open a plain or gzip-compressed file for reading within the limits."""
     return io.BufferedReader(LimitedReader(path, limits), buffer_bytes)
+
+
+def need_utf8_lines(path: Path, limits: Limits) -> None:
+    """A data error at the first line of a text table that is not UTF-8."""
+    with open_limited(path, limits) as stream:
+        lines = iter(lambda: stream.readline(limits.max_record_bytes), b"")
+        for number, line in enumerate(lines, start=1):
+            need_utf8(line, "A text table", path, number)
 
 
 def open_existing(path: Path) -> io.BufferedReader:

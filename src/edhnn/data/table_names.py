@@ -6,10 +6,12 @@ import re
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from edhnn.data.files import open_existing
 from edhnn.errors import UsageError
 
 TableKind = Literal["csv", "tsv", "parquet"]
 _ENDINGS = (".csv", ".tsv", ".parquet", ".csv.gz", ".tsv.gz")
+_PARQUET = b"PAR1"
 _NAME = re.compile(r"(.*)(\.(csv|tsv|parquet)(\.gz)?)", re.IGNORECASE | re.ASCII | re.DOTALL)
 
 
@@ -19,6 +21,10 @@ class TableName(NamedTuple):
     stem: str
     suffix: str
     kind: TableKind
+
+    def neighbour(self, what: str) -> str:
+        """The name of the table of nodes or hyperedges beside it."""
+        return f"{self.stem}.{what}{self.suffix}"
 
 
 def table_name(path: Path) -> TableName:
@@ -37,10 +43,19 @@ def table_kind(path: Path) -> TableKind | None:
     return None if found is None else found.kind
 
 
+def table_to_read(path: Path) -> TableName:
+    """The parts of the name of a file that is said to be a table: where its ending does not tell, CSV or Parquet."""
+    found = _split(path)
+    if found is not None:
+        return found
+    with open_existing(path) as stream:
+        kind: TableKind = "parquet" if stream.read(len(_PARQUET)) == _PARQUET else "csv"
+    return TableName(path.stem, path.suffix, kind)
+
+
 def table_neighbour(path: Path, what: str) -> Path:
     """The table of nodes or hyperedges that is named after an incidence table."""
-    name = table_name(path)
-    return path.with_name(f"{name.stem}.{what}{name.suffix}")
+    return path.with_name(table_name(path).neighbour(what))
 
 
 class OtherTables(NamedTuple):
@@ -55,15 +70,15 @@ class OtherTables(NamedTuple):
     owned: list[Path]
 
 
-def other_neighbours(path: Path, what: str) -> OtherTables:
-    """The tables beside an incidence table that `table_neighbour` does not name: ``a.nodes.csv`` beside ``a.tsv``."""
-    own, stem = table_neighbour(path, what), table_name(path).stem
+def other_neighbours(path: Path, name: TableName, what: str) -> OtherTables:
+    """The tables beside an incidence table that end otherwise than it does: ``a.nodes.csv`` beside ``a.tsv``."""
+    own, stem = name.neighbour(what), name.stem
     try:
         names = {found.name for found in path.parent.iterdir()}
     except OSError:  # no such folder, or one that may not be looked into
         names = set()
     begun = f"{stem}.{what}"
-    endings = sorted(name.removeprefix(begun) for name in names if name.startswith(begun) and name != own.name)
+    endings = sorted(name.removeprefix(begun) for name in names if name.startswith(begun) and name != own)
     known = [ending for ending in endings if ending.lower() in _ENDINGS]
     return OtherTables(
         [path.with_name(begun + ending) for ending in known if stem + ending not in names],

@@ -286,8 +286,9 @@ def test_nodes_and_hyperedges_given(tmp_path):
     with pytest.raises(UsageError, match="id column of 'people.tsv' must be one of size, who. Got 'whom'"):
         request = TableRequest(nodes=tmp_path / "people.tsv", id="whom")
         read(tmp_path, csv=BASKETS, options=dict(table=request))
-    with pytest.raises(UsageError, match="must end in .csv, .tsv or .parquet"):
-        read(tmp_path, csv=BASKETS, options=dict(table=TableRequest(nodes=tmp_path / "people.txt")))
+    (tmp_path / "people.tsv").rename(tmp_path / "people.txt")
+    request = TableRequest(nodes=tmp_path / "people.txt", id="who")
+    assert read(tmp_path, csv=BASKETS, options=dict(table=request)).x.tolist() == [[3.0], [4.0]]
 
 
 def test_the_id_column_is_the_first_that_is_called_so(tmp_path):
@@ -470,10 +471,10 @@ def test_parquet_attributes_of_every_type(tmp_path):
         (dict(csv="node,edge\na,1\nb\n"), "t.csv, line 3: Every line must have 2 fields, as the first has. Got 1: 'b'"),
         (dict(csv='node,edge\n\n"a\nb",1\n\nx,y,z\nb,1\n'), "t.csv, line 6: .*2 fields.*Got 3: 'x,y,z'"),
         (dict(csv=b"node,edge\na,1\n\xff,2,3\n"), "t.csv, line 3: .*2 fields.*Got 3: '\ufffd,2,3'"),
-        (dict(csv=b"node,edge\na,1\n\n\xff,2\n"), "t.csv, line 4: The table must be well-formed.*invalid UTF8"),
+        (dict(csv=b"node,edge\na,1\n\n\xff,2\n"), "t.csv, line 4: A text table must be UTF-8.*Got the byte 0xff"),
         (
             dict(csv=BASKETS, nodes=b"id,name\nmilk,\xff\nbread,b\n"),
-            "t.nodes.csv: The column 'name' must be UTF-8 text",
+            "t.nodes.csv, line 2: A text table must be UTF-8 text. Got the byte",
         ),
         (dict(csv="1,2\n1,3\n"), "t.csv, line 1: .*must name the columns. Got numbers: '1,2'.*Put a line such as"),
         (dict(csv="1.5,nan\n1,3\n"), "Got numbers"),
@@ -482,7 +483,7 @@ def test_parquet_attributes_of_every_type(tmp_path):
         (dict(csv="\nnode,edge\n"), "line 1: The first line must name the columns. It is empty"),
         (dict(csv="node\n1\n"), "must have a node and a hyperedge column. Got node only"),
         (dict(csv='node,"edge\n1,2\n'), "line 1: The first line must name the columns: "),
-        (dict(csv="node,edge\ra,1\r"), "line 1: The first line must name the columns: "),
+        (dict(csv="node,edge\ra,1\r"), "line 1: Lines must end in LF, or CR and LF. Got CR alone.*tr "),
         (dict(csv="node,edge,weight\na,1,1\nb,1,-0.5\n"), "t.csv, line 3: Every weight must be .*0 or more. Got -0.5"),
         (dict(csv="node,edge,weight\na,1,1\n\nb,1,\n"), "t.csv, line 4: Every weight must be finite.*Got nan"),
         (dict(csv="node,edge,weight\na,1,1\nb,1,inf\n"), "t.csv, line 3: .*Got inf"),
@@ -651,6 +652,27 @@ def test_many_columns_take_no_quadratic_time(tmp_path):
 def test_text_tables_are_utf_8(tmp_path, content, message):
     with pytest.raises(DataError, match=message):
         read(tmp_path, csv=content)
+
+
+def test_a_later_line_that_is_not_utf_8_is_named(tmp_path):
+    line = "st\u00fcck,1\n".encode("latin1")
+    message = "line 3: A text table must be UTF-8 text. Got the byte 0xfc. Convert the file.*iconv"
+    with pytest.raises(DataError, match=f"t.csv, {message}"):
+        read(tmp_path, csv=b"item,basket\nmilk,1\n" + line)
+    with pytest.raises(DataError, match=f"t.nodes.csv, {message}"):  # a column whose type is guessed
+        read(tmp_path, csv="item,basket\nmilk,a\n", nodes=b"size,id\n1,milk\n" + line)
+
+
+def test_a_file_of_any_name_that_is_said_to_be_a_table(tmp_path):
+    (tmp_path / "t.txt").write_text("item;basket\nmilk;1\n")
+    (tmp_path / "t.nodes.txt").write_text("id,price\nmilk,1\nsalt,2\n")
+    dataset = read_dataset(tmp_path / "t.txt", format="table")
+    assert (dataset.name, dataset.feature_names, dataset.provenance.format) == ("t", ("price",), "csv")
+    (tmp_path / "t.txt").write_text("item;basket\nmilk;1\n;2\n")
+    with pytest.raises(DataError, match="t.txt, line 3: Every row must have an id"):
+        read_dataset(tmp_path / "t.txt", format="table")
+    write(tmp_path, parquet={"item": [2, 1], "basket": [1, 1]}).rename(tmp_path / "u")
+    assert read_dataset(tmp_path / "u", format="table").node_ids.to_list() == [1, 2]
 
 
 @pytest.mark.parametrize("weight", ["item", "basket"])

@@ -12,11 +12,18 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.csv
-import pyarrow.parquet
 
-from edhnn.data.files import LimitedReader, Limits, need_utf8, open_existing, open_limited, size_in_words
+from edhnn.data.files import (
+    LimitedReader,
+    Limits,
+    need_utf8,
+    need_utf8_lines,
+    open_limited,
+    size_in_words,
+)
+from edhnn.data.readers.parquet import arrow_said, parquet_columns, read_parquet
 from edhnn.data.readers.quotes import need_closed_quotes
-from edhnn.data.table_names import TableKind, table_kind
+from edhnn.data.table_names import TableKind, table_to_read
 from edhnn.errors import DataError, LimitError
 
 _BLOCK_BYTES = 4 * 2**20
@@ -66,7 +73,7 @@ class _WatchedReader(LimitedReader):
 def read_header(path: Path, kind: TableKind, limits: Limits) -> Header:
     """The column names of a table; for text tables its first line."""
     if kind == "parquet":
-        columns = _parquet_columns(path)
+        columns = parquet_columns(path)
         _need_different(columns, path)
         return Header(columns, "")
     with open_limited(path, limits) as stream:
@@ -87,6 +94,13 @@ def read_header(path: Path, kind: TableKind, limits: Limits) -> Header:
     try:
         columns = next(csv.reader([text], delimiter=delimiter, strict=True))
     except csv.Error as error:
+        if "\r" in text:
+            raise DataError(
+                "Lines must end in LF, or CR and LF. Got CR alone.",
+                path=path,
+                where="line 1",
+                remedy="Convert the file, for example with tr '\\r' '\\n'.",
+            ) from error
         raise DataError(f"The first line must name the columns: {error}.", path=path, where="line 1") from error
     _need_different(columns, path, where="line 1")
     if columns and all(_is_number(name) for name in columns):
@@ -116,7 +130,7 @@ def read_columns(
         The Arrow table; an empty field of a text table is null.
     """
     if kind == "parquet":
-        return _read_parquet(path, limits, columns)
+        return read_parquet(path, limits, columns)
     if header.alone:
         return pa.table({name: pa.array([], pa.string()) for name in columns})
     for newlines in (False, True)[header.quoted :]:
@@ -132,9 +146,11 @@ def read_columns(
     try:  # once more on one thread: only so does Arrow know the line
         return _read_text(path, header, limits, columns, text_columns, threads=False, newlines=True)[0]
     except pa.ArrowInvalid as error:
+        if "UTF8" in str(error):
+            need_utf8_lines(path, limits)
         row, ragged = re.search(r"Row #(\d+)", str(error)), _RAGGED.search(str(error))
         where = None if row is None else place_of_row(path, int(row[1]) - 2, limits)
-        problem = f"The table must be well-formed. {_first_sentence(error)}."
+        problem = f"The table must be well-formed. {arrow_said(error)}."
         if ragged is not None:
             problem = f"Every line must have {ragged[1]} fields, as the first has. Got {ragged[2]}: '{ragged[3][:60]}'."
         raise DataError(problem, path=path, where=where) from error
@@ -142,8 +158,8 @@ def read_columns(
 
 def place_of_row(path: Path, row: int, limits: Limits) -> str:
     """Where the n-th row of data (from 0) stands: its line in a text table, found by reading again."""
-    kind = table_kind(path)
-    if kind is None or kind == "parquet":
+    kind = table_to_read(path).kind
+    if kind == "parquet":
         return f"row {row + 1}"
     header = read_header(path, kind, limits)
     with open_limited(path, limits) as stream:
@@ -190,56 +206,10 @@ def _read_text(
         return table, stream.quoted
 
 
-def _parquet(path: Path) -> pa.parquet.ParquetFile:
-    open_existing(path).close()
-    try:
-        return pa.parquet.ParquetFile(path)
-    except (pa.ArrowException, OSError) as error:
-        raise DataError(f"The file must be Parquet. {_first_sentence(error)}.", path=path) from error
-
-
-def _parquet_columns(path: Path) -> list[str]:
-    try:
-        return list(_parquet(path).schema_arrow.names)
-    except (pa.ArrowException, UnicodeDecodeError) as error:
-        raise DataError(f"The file must be Parquet. {_first_sentence(error)}.", path=path) from error
-
-
-def _read_parquet(path: Path, limits: Limits, columns: list[str]) -> pa.Table:
-    """Read in batches: what repeats is stored once and can be far larger in memory than the file says."""
-    file = _parquet(path)
-    too_large = LimitError(
-        f"The content must be at most {size_in_words(limits.max_bytes)} after decompression.",
-        path=path,
-        remedy="If you trust the file, raise the limit with --max-bytes.",
-    )
-    try:
-        groups = [file.metadata.row_group(group).total_byte_size for group in range(file.metadata.num_row_groups)]
-        if max(sum(groups), file.metadata.num_rows) > limits.max_bytes or min(groups, default=0) < 0:
-            raise too_large
-        rows = min(max(limits.max_bytes // max([1, *groups]), 2**10), 2**17)
-        size, batches = 0, []
-        for batch in file.iter_batches(rows, columns=columns):
-            size += batch.nbytes
-            if size > limits.max_bytes:
-                raise too_large
-            batches.append(batch)
-        fields = [file.schema_arrow.field(name) for name in columns]
-        table = pa.Table.from_batches(batches, batches[0].schema if batches else pa.schema(fields))
-        table.validate(full=True)  # text may not be UTF-8
-        return table
-    except (pa.ArrowException, OSError, MemoryError, UnicodeDecodeError) as error:
-        raise DataError(f"The Parquet data must be intact. {_first_sentence(error)}.", path=path) from error
-
-
 def _need_different(columns: list[str], path: Path, where: str | None = None) -> None:
     if len(set(columns)) < len(columns):
         twice = Counter(columns).most_common(1)[0][0]
         raise DataError(f"Column names must differ. Got '{twice}' twice.", path=path, where=where)
-
-
-def _first_sentence(error: BaseException) -> str:
-    return f"Arrow said: {str(error).splitlines()[0][:200].rstrip('. ')}" if str(error) else type(error).__name__
 
 
 def _is_number(text: str) -> bool:

@@ -15,7 +15,7 @@ from edhnn.data.files import Limits
 from edhnn.data.ids import IdColumn, Ids
 from edhnn.data.plain_integers import integers_if_all_canonical
 from edhnn.data.readers.arrow_tables import place_of_row
-from edhnn.data.table_names import table_kind
+from edhnn.data.table_names import table_to_read
 from edhnn.errors import DataError
 from edhnn.typing import IndexArray
 
@@ -65,8 +65,9 @@ def number_ids(
     """Number the ids; with a table of them, each must be listed there once."""
     listed = listing.ids if listing else IdColumn()
     columns = [(mentions, path), *([(listed, listing.path)] if listing else [])]
-    untyped = [column for column, file in columns if table_kind(file) != "parquet"]
-    text = [column for column, file in columns if table_kind(file) == "parquet" and _is_text(column)]
+    typed = [table_to_read(file).kind == "parquet" for _, file in columns]
+    untyped = [column for (column, _), known in zip(columns, typed, strict=True) if not known]
+    text = [column for (column, _), known in zip(columns, typed, strict=True) if known and _is_text(column)]
     if untyped and not text:
         integers_if_all_canonical(untyped)
     ids, in_listing, in_mentions = encode_ids(listed, mentions)

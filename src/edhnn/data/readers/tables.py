@@ -20,13 +20,13 @@ import torch
 from edhnn.data.column_values import as_list
 from edhnn.data.columns import ColumnRequest, label_columns, sort_columns, told_numbers
 from edhnn.data.dataset import NodeDataset, Provenance, merged_note
-from edhnn.data.files import Limits
+from edhnn.data.files import Limits, need_utf8_lines
 from edhnn.data.labels import label_fields
 from edhnn.data.readers.arrow_tables import Header, place_of_row, read_columns, read_header
 from edhnn.data.readers.as_written import read_as_written
 from edhnn.data.readers.table_ids import Listing, as_ids, number_ids
 from edhnn.data.readers.table_weights import edge_weights, weights_of
-from edhnn.data.table_names import other_neighbours, table_name, table_neighbour
+from edhnn.data.table_names import other_neighbours, table_to_read
 from edhnn.errors import DataError, UsageError, unknown_name
 from edhnn.hypergraph import Hypergraph
 
@@ -71,7 +71,8 @@ def read_tables(path: Path, request: TableRequest, limits: Limits) -> NodeDatase
     Returns:
         The dataset; what was guessed stands in its provenance notes.
     """
-    stem, _, kind = table_name(path)
+    name = table_to_read(path)
+    kind = name.kind
     header = read_header(path, kind, limits)
     notes = [header.note] if header.note else []
     node_column, edge_column, weight_column = _incidence_columns(path, header, request, notes)
@@ -107,7 +108,7 @@ def read_tables(path: Path, request: TableRequest, limits: Limits) -> NodeDatase
     )
     notes += [*merged_note(hypergraph), *found.notes]
     return NodeDataset(
-        name=stem,
+        name=name.stem,
         hypergraph=hypergraph,
         x=found.x,
         **label_fields(found.labels),
@@ -127,9 +128,10 @@ def _neighbour(path: Path, what: str, given: Path | None, notes: list[str]) -> P
     """
     if given is not None:
         return given
-    found = table_neighbour(path, what)
+    name = table_to_read(path)
+    found = path.with_name(name.neighbour(what))
     if not found.is_file():
-        free, owned = other_neighbours(path, what)
+        free, owned = other_neighbours(path, name, what)
         if len(free) > 1:
             names = " and ".join(f"'{table.name}'" for table in free)
             raise UsageError(
@@ -155,7 +157,7 @@ def _need_no_nodes(path: Path, request: TableRequest) -> None:
         columns = name if option == "--id-column" else f"id,{name}"
         raise UsageError(
             f"{option} names the column '{name}', but '{path.name}' has no table of nodes. Put the column into one "
-            f"beside it, '{table_neighbour(path, 'nodes').name}' ({columns},...), or name one with --nodes."
+            f"beside it, '{table_to_read(path).neighbour('nodes')}' ({columns},...), or name one with --nodes."
         )
 
 
@@ -193,7 +195,7 @@ def _listing(
     """A table of nodes, whose columns are asked for or guessed, or of hyperedges, where only a weight may be."""
     if path is None:
         return None
-    kind = table_name(path).kind
+    kind = table_to_read(path).kind
     header = read_header(path, kind, limits)
     notes += [f"{header.note} in '{path.name}'"] if header.note else []
     if id_column is not None and id_column not in header.columns:
@@ -206,17 +208,19 @@ def _listing(
     labels = () if request is None else label_columns(others, request)
     numbers = ("weight",) if request is None else told_numbers(labels, request)
     table = read_as_written(path, kind, header, limits, id_column=id_column, labels=labels, numbers=numbers)
-    columns = {name: _plain(path, name, table[name]) for name in table.column_names if name != id_column}
+    columns = {name: _plain(path, name, table[name], limits) for name in table.column_names if name != id_column}
     return Listing(path, as_ids(path, table[id_column], id_column, limits), columns)
 
 
-def _plain(path: Path, name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
+def _plain(path: Path, name: str, column: pa.ChunkedArray, limits: Limits) -> pa.ChunkedArray:
     """Dates, times and the like as text; numbers, text, truth values and lists of them as they are."""
     kind = column.type
     if _is_plain(kind):
         return column
     try:
         if pa.types.is_binary(kind):
+            if table_to_read(path).kind != "parquet":
+                need_utf8_lines(path, limits)
             raise pa.ArrowInvalid(f"it is {kind}")
         return column.cast(pa.string())
     except pa.ArrowException as error:

@@ -55,7 +55,7 @@ def write_tables(dataset: NodeDataset, target: Path) -> list[Path]:
         len(nodes) > 1
         or bool((hypergraph.degree == 0).any())
         or not _in_order(dataset.node_ids, node, text=text)
-        or other_neighbours(target, "nodes").free
+        or other_neighbours(target, table_name(target), "nodes").free
     ):
         tables[table_neighbour(target, "nodes")] = _table(nodes, text=text)
     edges = [("id", _ids(dataset.edge_ids, None, "hyperedge", text=text))]
@@ -66,7 +66,7 @@ def write_tables(dataset: NodeDataset, target: Path) -> list[Path]:
         len(edges) > 1
         or bool((hypergraph.edge_size == 0).any())
         or not _in_order(dataset.edge_ids, edge, text=text)
-        or other_neighbours(target, "hyperedges").free
+        or other_neighbours(target, table_name(target), "hyperedges").free
     ):
         tables[table_neighbour(target, "hyperedges")] = _table(edges, text=text)
     with ExitStack() as files:  # all of them or none
