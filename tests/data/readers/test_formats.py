@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from edhnn import TableRequest, UsageError, read_dataset
+from edhnn import Hypergraph, LimitError, Limits, NodeDataset, TableRequest, UsageError, read_dataset, write_dataset
 from edhnn.data.readers import detect_format, format_by_name
 
 
@@ -109,3 +109,14 @@ def test_options_that_do_not_apply_are_refused(tmp_path):
         with pytest.raises(UsageError, match="Label, feature and task options do not apply to 'a.hgr'"):
             read_dataset(tmp_path / "a.hgr", **options)
     assert read_dataset(tmp_path / "a.hgr", keep_missing=True).hypergraph.num_edges == 1
+
+
+@pytest.mark.parametrize("name", ["t.hif.json", "t.csv", "t.parquet", "t.hgr", "hyperedges-t.txt", "t"])
+@pytest.mark.parametrize("hyperedges", [[[0, 1], [1, 2]], [[1, 2], [2, 3]]])
+def test_every_format_holds_the_limit_of_nodes(tmp_path, name, hyperedges):
+    hypergraph = Hypergraph.from_hyperedges(hyperedges)
+    write_dataset(NodeDataset(name="t", hypergraph=hypergraph), tmp_path / name)
+    count = read_dataset(tmp_path / name).hypergraph.num_nodes
+    assert read_dataset(tmp_path / name, limits=Limits(max_nodes=count)).hypergraph.num_nodes == count
+    with pytest.raises(LimitError, match=f"There must be at most {count - 1} nodes. Got {count}.*--max-nodes"):
+        read_dataset(tmp_path / name, limits=Limits(max_nodes=count - 1))

@@ -46,6 +46,7 @@ def read_hif(path: Path, limits: Limits | None = None) -> HifDocument:
 
     Raises:
         DataError: if it is not JSON or breaks a rule of the format; the record is named.
+        LimitError: if it is larger than the limits.
     """
     limits = limits or Limits()
     with open_limited(path, limits) as stream:
@@ -92,7 +93,9 @@ class _HifParser:
         self._expect_end()
         if "incidences" not in sections:
             raise DataError("A HIF document must have the key 'incidences'. It has not.", path=self._path)
-        return _assemble(sections, network_type, metadata)
+        document = _assemble(sections, network_type, metadata)
+        self._limits.check_nodes(len(document.node_ids), self._path)
+        return document
 
     def _section(self, name: str) -> Section:
         section = Section(name)

@@ -89,6 +89,7 @@ def read_tables(path: Path, request: TableRequest, limits: Limits) -> NodeDatase
         _need_no_nodes(path, request)
     edges = _listing(_neighbour(path, "hyperedges", request.hyperedges, notes), None, None, limits, notes)
     node_ids, node = number_ids(path, "node", nodes, mentioned_nodes, limits)
+    limits.check_nodes(len(node_ids), nodes.path if nodes else path)
     edge_ids, edge = number_ids(path, "hyperedge", edges, mentioned_edges, limits)
 
     try:
