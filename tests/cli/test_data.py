@@ -268,8 +268,10 @@ def test_convert_names_the_neighbours_it_removes(baskets, here):
         (("convert", "baskets.csv", "out.txt", "--to", "table"), "A table must end in .csv"),
         (("fetch", "cora", "--data-dir", "notes.txt"), "'notes.txt' must be a folder"),
         (("fetch", "cora", "--data-dir", "notes.txt/sub"), "'notes.txt/sub' must be a folder"),
-        (("doctor", "baskets.csv", "--picture", "baskets.csv"), "'baskets.csv' is not a PNG, so it is not replaced"),
-        (("doctor", "baskets.csv", "--picture", "notes.txt"), "'notes.txt' is not a PNG, so it is not replaced"),
+        (("doctor", "baskets.csv", "--picture", "baskets.csv"), "A picture must end in .png. Got 'baskets.csv'"),
+        (("doctor", "baskets.csv", "--picture", "p.jpg"), "A picture must end in .png. Got 'p.jpg'"),
+        (("doctor", "baskets.csv", "--picture", "no/p.png"), "The folder 'no' must exist"),
+        (("doctor", "baskets.csv", "--picture", "notes.png"), "'notes.png' is not a PNG, so it is not replaced"),
         (("info", "csbm-1", "--label", "x"), "--label cannot be used"),
         (("info", "digits", "--noise", "2.0"), "features of its own"),
         (("info", "notes.txt"), "format of 'notes.txt' is not known"),
@@ -282,7 +284,8 @@ def test_convert_names_the_neighbours_it_removes(baskets, here):
     ],
 )
 def test_requests_that_cannot_be_meant_leave_with_2(baskets, refuse, arguments, message):
-    (baskets / "notes.txt").write_text("x")
+    for name in ("notes.txt", "notes.png"):
+        (baskets / name).write_text("x")
     (baskets / "graph.pickle").write_bytes(b"x")
     for name in ("alone.csv", "bask"):
         (baskets / name).write_text("item,basket\nmilk,1\n")

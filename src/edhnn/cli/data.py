@@ -15,6 +15,7 @@ from rich.table import Table
 from edhnn.cli.doctor_report import print_report
 from edhnn.cli.options import DataDir, Json, ReadOptions, Source, with_read_options
 from edhnn.cli.output import console, facts_table, number, print_json, say, say_notes
+from edhnn.cli.targets import check_targets
 from edhnn.data.catalog import cache_folder, catalog, find_published
 from edhnn.data.doctor.examine import examine
 from edhnn.data.doctor.facts import facts
@@ -87,7 +88,9 @@ def info(source: Source, *, as_json: Json = False, options: ReadOptions) -> None
 def doctor(
     source: Source,
     *,
-    picture: Annotated[Path | None, typer.Option("--picture", help="Draw the dataset into this PNG.")] = None,
+    picture: Annotated[
+        Path | None, typer.Option("--picture", help="Draw the dataset into this PNG; replaces one.")
+    ] = None,
     hidden: Annotated[
         int, typer.Option("--hidden", min=1, help="Width of the model to forecast.")
     ] = ModelSize().hidden,
@@ -125,7 +128,8 @@ def doctor(
 
 
 def _need_picture(target: Path) -> None:
-    """A usage error if the picture would replace something that is no picture."""
+    """A usage error if the picture could not be written, or would replace something that is no picture."""
+    check_targets(picture=target, overwrite=True)
     if target.is_file():
         with open_existing(target) as stream:
             if stream.read(len(_PNG)) != _PNG:
