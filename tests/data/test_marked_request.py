@@ -23,7 +23,7 @@ def marked(tmp_path, **parts):
         node_attributes={"year": [2000, 2001, 2002]},
         provenance=Provenance("b.csv", "csv", (), {"label_columns": ["kind"]}),
     )
-    write_dataset(replace(dataset, **parts), tmp_path / "b.hif.json")
+    write_dataset(replace(dataset, **parts), tmp_path / "b.hif.json", overwrite=True)
     return tmp_path / "b.hif.json"
 
 
@@ -44,6 +44,15 @@ def test_asking_a_marked_file_for_what_it_is_changes_nothing(tmp_path, asked):
     assert (found.x.dtype, found.feature_names) == (torch.float64, ("price", "size"))
     assert (found.y.tolist(), found.class_names) == ([1, 0, -1], ("z", "a", "nobody"))
     assert (found.node_attributes, found.reading) == (plain.node_attributes, {"label_columns": ["kind"]})
+
+
+def test_a_label_and_a_feature_of_one_name_are_told_apart(tmp_path):
+    file = marked(tmp_path, feature_names=("kind", "size"))
+    assert read_dataset(file).feature_names == ("kind", "size")
+    file = marked(tmp_path, feature_names=("label", "size"))
+    assert read_dataset(file, label="label").feature_names == ("size",)
+    with pytest.raises(UsageError, match="'kind' is named as both"):
+        read_dataset(marked(tmp_path), label="label", features=["kind"])
 
 
 @pytest.mark.parametrize("sparse", [False, True])

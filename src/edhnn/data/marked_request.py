@@ -36,9 +36,13 @@ def as_asked(marked: NodeColumns, request: ColumnRequest, ids: Ids) -> NodeColum
         UsageError: if a column is not there.
     """
     labels, features = _label_names(marked), _feature_names(marked)
-    asked = labels if request.label is None or (labels and request.label == (LABEL,)) else request.label
-    asked = tuple(name for name in asked if request.label is not None or name not in (request.features or ()))
-    wanted = tuple(name for name in features if name not in asked) if request.features is None else request.features
+    asked, wanted = request.label, request.features
+    if asked is None:
+        asked = tuple(name for name in labels if name not in (wanted or ()))
+    elif labels and asked == (LABEL,) and LABEL not in features:  # what the attribute is called in the file
+        asked = labels
+    if wanted is None:
+        wanted = features if request.label is None else tuple(name for name in features if name not in asked)
     everything = dict.fromkeys((*labels, *features, *marked.attributes))
     need_columns(everything, asked, "label")
     need_columns(everything, wanted, "features")
@@ -46,6 +50,7 @@ def as_asked(marked: NodeColumns, request: ColumnRequest, ids: Ids) -> NodeColum
     if same_labels and wanted == features:
         return marked
 
+    request = replace(request, label=asked, features=wanted)  # refuses a column that is named as both
     kept = wanted if set(wanted) <= set(features) else ()
     named, moved, left_out = {*asked, *wanted}, [name for name in features if name not in kept], []
     if marked.x is not None and marked.x.layout != torch.strided:
