@@ -58,7 +58,7 @@ def check_features(dataset: NodeDataset) -> None:
     raise DataError(
         f"Features must be finite. Column '{column_name(dataset, column)}' is {value} at node "
         f"'{dataset.node_ids[row]}'{more}.",
-        remedy="Fill it in, or leave the column out with --features.",
+        remedy="Fill it in, or name the other columns only with --features ('' for none).",
     )
 
 
