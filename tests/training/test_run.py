@@ -24,7 +24,7 @@ from edhnn.training.run_folder import RunFolder
 from edhnn.training.split_run import StoppedError
 
 FILES = {
-    "config.json", "environment.json", "splits.npz", "splits", "metrics.jsonl", "predictions.csv", "lock",
+    "config.json", "environment.json", "splits.npz", "nodes.npy", "splits", "metrics.jsonl", "predictions.csv", "lock",
     "learning-curve.png", "confusion.png", "report.html", "summary.json",
 }  # fmt: skip
 SPLIT_FILES = {"metrics.jsonl", "model", "result.json", "lock"}
