@@ -3,6 +3,7 @@
 import shutil
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 
@@ -114,12 +115,18 @@ def test_new_nodes_count_for_all_models_and_together(named, run):
         evaluate_run(run, replace(named, y=seen_only), 0)
 
 
-def test_a_run_without_its_nodes_is_refused_for_other_data(named, run, tmp_path):
-    copy = shutil.copytree(run, tmp_path / "run")
-    (copy / "nodes.npy").write_bytes(b"x")
+@pytest.mark.parametrize("lost", ["damaged", "short"])
+def test_a_run_without_its_nodes_is_refused_for_other_data_until_it_is_resumed(named, run, tmp_path, lost):
+    copy, other = shutil.copytree(run, tmp_path / "run"), reordered(named, torch.arange(39, -1, -1))
+    if lost == "short":
+        np.save(copy / "nodes.npy", np.load(copy / "nodes.npy")[:20])
+    else:
+        (copy / "nodes.npy").write_bytes(b"x")
     assert evaluate_run(copy, named)["same_data"]
     with pytest.raises(DataError, match=r"nodes.npy: The file must hold.*Resume the run"):
-        evaluate_run(copy, replace(named, x=named.x + 1))
+        evaluate_run(copy, other)
+    train(named, PLAN, out=copy, resume=True, jobs=1)
+    assert evaluate_run(copy, other) == evaluate_run(run, other)
 
 
 def model_with(run, **facts):

@@ -87,10 +87,10 @@ def train(
     folder = RunFolder(Path(out))
     facts = plan.to_json(dataset, splits)
     folder.begin(facts, splits, resume=resume)
-    write_nodes(dataset, folder)
     with locked(folder.path / "lock") as mine:
         if not mine:
             raise UsageError(f"The run in '{folder.path}' {_BUSY}")
+        write_nodes(dataset, folder)
         unfinished = [number for number in range(plan.num_splits) if not folder.split(number).finished]
         count = min(jobs or choose_jobs(dataset, plan, len(unfinished)), max(len(unfinished), 1))
         threads = 1 if count > 1 else torch.get_num_threads()

@@ -40,10 +40,9 @@ def node_hashes(dataset: NodeDataset) -> Hashes:
 
 
 def write_nodes(dataset: NodeDataset, folder: RunFolder) -> None:
-    """Keep what tells a run's nodes again."""
-    if not folder.nodes.is_file():
-        with atomic_file(folder.nodes) as temporary, temporary.open("wb") as stream:
-            np.save(stream, node_hashes(dataset))
+    """Keep what tells a run's nodes again; written anew when the run is resumed, as the file may have been damaged."""
+    with atomic_file(folder.nodes) as temporary, temporary.open("wb") as stream:
+        np.save(stream, node_hashes(dataset))
 
 
 def seen_nodes(folder: RunFolder, dataset: NodeDataset, splits: Sequence[int]) -> list[Tensor]:
@@ -60,7 +59,7 @@ def seen_nodes(folder: RunFolder, dataset: NodeDataset, splits: Sequence[int]) -
     Raises:
         DataError: if the run's files are damaged.
     """
-    theirs, ours = node_hashes(dataset), _read(folder)
+    theirs, ours = node_hashes(dataset), _read(folder, int(folder.plan()[1]["dataset"]["num_nodes"]))
     if not np.isin(theirs, ours).any():
         return [torch.zeros(len(theirs), dtype=torch.bool)] * len(splits)
     parts = folder.read_splits()
@@ -68,11 +67,11 @@ def seen_nodes(folder: RunFolder, dataset: NodeDataset, splits: Sequence[int]) -
     return [torch.from_numpy(np.isin(theirs, ours[nodes])) for nodes in learned]
 
 
-def _read(folder: RunFolder) -> Hashes:
+def _read(folder: RunFolder, num_nodes: int) -> Hashes:
     try:
         found: Hashes = np.load(folder.nodes, allow_pickle=False)
-        if found.ndim != 1 or found.dtype != np.uint64:
-            raise ValueError(f"an array of {found.dtype} with {found.ndim} dimensions")
+        if found.shape != (num_nodes,) or found.dtype != np.uint64:
+            raise ValueError(f"an array of {found.dtype} of shape {list(found.shape)}")
     except (OSError, ValueError) as error:
         raise DataError(
             f"The file must hold a number for each node of the run. It does not: {error}.",
