@@ -8,7 +8,7 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edhnn.experiments.comparison import average_ranks, corrected_resampled_p, holm, judge, summarise
+from edhnn.experiments.comparison import average_ranks, corrected_resampled_p, holm, judge, least_gain, summarise
 
 scores = st.lists(st.floats(0, 100, width=32), min_size=2, max_size=12).map(lambda found: np.array(found, np.float64))
 p_values = st.lists(st.floats(0, 1), max_size=12).map(lambda found: np.array(found, np.float64))
@@ -162,3 +162,14 @@ def test_holm_on_the_textbooks_numbers():
 )
 def test_outcomes(gain, adjusted, said):
     assert judge(gain, adjusted) == said
+
+
+@given(scores, st.floats(0, 1), st.floats(1e-4, 0.5))
+def test_the_least_gain_is_where_the_test_reaches_its_level(values, ratio, level):
+    found = least_gain(values, ratio, level)
+    if np.ptp(values) < 1e-3:
+        return
+    for share, side in ((0.99, 1), (1.01, -1)):
+        moved = values - values.mean() + share * found
+        assert side * (corrected_resampled_p(moved, ratio) - level) > 0
+    assert least_gain(np.full(4, 3.0), ratio, level) == 0

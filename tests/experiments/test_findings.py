@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from edhnn.experiments.findings import analyse, contrast_family, gains
+from edhnn.experiments.findings import analyse, contrast_family, gains, least_gains
 from edhnn.experiments.gathered import RecordIndex, gather
 from edhnn.experiments.spec import packaged_experiment
 
@@ -152,3 +152,18 @@ def test_a_family_of_one_is_the_bare_test():
     (found,) = contrast_family({"a": values, "b": {}}, 0.0).values()
     assert found.adjusted == found.p == pytest.approx(scipy.stats.ttest_1samp(list(values.values()), 0).pvalue)
     assert contrast_family({}, 0.5) == {}
+
+
+def test_what_is_clear_is_a_gain_of_what_can_be_seen():
+    noise = np.random.default_rng(5).normal(0, 1, (30, 8))
+    family = {number: dict(enumerate(row + number / 4)) for number, row in enumerate(noise)}
+    contrasts = contrast_family(family, 0.5)
+    strongest = [one for one in contrasts.values() if one.adjusted == min(two.adjusted for two in contrasts.values())]
+    assert all((one.outcome == "better") == (one.gain > one.least) for one in strongest)
+    clear = [one for one in contrasts.values() if abs(one.gain) > one.least]
+    assert clear
+    assert all(one.outcome == "better" for one in clear)
+    assert contrast_family({"a": {0: 1.0}}, 0.5)["a"].least is None
+    named = [("even" if number % 2 == 0 else "odd", one) for number, one in contrasts.items()]
+    assert least_gains(named)["odd"] == np.median([one.least for name, one in named if name == "odd"])
+    assert least_gains([("none", contrast_family({"a": {0: 1.0}}, 0.5)["a"])]) == {}

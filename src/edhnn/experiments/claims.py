@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal, final
 
 from edhnn.experiments.comparison import Outcome
-from edhnn.experiments.findings import TEST_TO_TRAIN, Contrast, contrast_family
+from edhnn.experiments.findings import TEST_TO_TRAIN, Contrast, contrast_family, least_gains
 from edhnn.experiments.gathered import Grid
 
 Verdict = Literal["holds", "does not hold", "not distinguishable", "not enough records"]
@@ -64,6 +64,10 @@ def judge_claim(grid: Grid, statement: str, family: Family, success: str, *, pap
     ]
     evidence += _listed("The opposite", contrasts, "worse")
     evidence += _listed("Not distinguishable", contrasts, "not distinguishable")
+    if "not distinguishable" in said:
+        least = least_gains((column, contrast) for (column, _), contrast in contrasts.items())
+        seen = ", ".join(f"{gain:.2g} ({column})" for column, gain in least.items())
+        evidence.append(f"A gain would have been clear at about {seen}, the median of a column.")
     few = [name for name, contrast in contrasts.items() if contrast.outcome == "not enough splits"]
     if missing or few:
         evidence.append(f"Without enough records: {_left_out([*missing, *few], list(family))}.")

@@ -101,6 +101,24 @@ def corrected_resampled_p(differences: FloatArray, test_to_train: float) -> floa
     return float(2 * scipy.special.stdtr(count - 1, -abs(t)))
 
 
+def least_gain(differences: FloatArray, test_to_train: float, level: float) -> float:
+    r"""The mean difference at which the corrected resampled t-test would reach a level, the spread being what it is.
+
+    $t_{1 - \mathrm{level}/2} \sqrt{(1/n + n_\mathrm{test}/n_\mathrm{train})\, s^2}$: what a test that found
+    nothing could have found.
+
+    Args:
+        differences: One score minus the other on each split, at least two.
+        test_to_train: Size of the test part over that of the training part.
+        level: The level, two-sided.
+
+    Returns:
+        The difference; 0 if all differences are the same.
+    """
+    count, variance = len(differences), float(differences.var(ddof=1))
+    return float(scipy.special.stdtrit(count - 1, 1 - level / 2) * np.sqrt((1 / count + test_to_train) * variance))
+
+
 def holm(p: FloatArray) -> FloatArray:
     """Holm's adjusted p values: below the level for any of them, by chance alone, with at most that probability.
 

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import TypeVar, final
 
 import numpy as np
 
 from edhnn.experiments.comparison import (
+    LEVEL,
     Outcome,
     Summary,
     average_ranks,
     corrected_resampled_p,
     holm,
     judge,
+    least_gain,
     summarise,
 )
 from edhnn.experiments.contest import Contest, compete
@@ -38,6 +41,8 @@ class Contrast:
         shared: How many splits.
         p: The p value; ``None`` with fewer than two splits.
         adjusted: The same after Holm's correction over the family.
+        least: The gain that would have been clear with the spread that was found, even were it the only clear one
+            of the family; ``None`` with fewer than two splits.
         outcome: What that says of the first.
     """
 
@@ -45,6 +50,7 @@ class Contrast:
     shared: int
     p: float | None
     adjusted: float | None
+    least: float | None
     outcome: Outcome
 
 
@@ -129,10 +135,27 @@ def contrast_family(family: Mapping[Name, Mapping[int, float]], test_to_train: f
             shared=len(found),
             p=p.get(name),
             adjusted=adjusted.get(name),
+            least=least_gain(found, test_to_train, LEVEL / len(p)) if name in p else None,
             outcome=judge(float(found.mean()), adjusted.get(name)),
         )
         for name, found in arrays.items()
     }
+
+
+def least_gains(contrasts: Iterable[tuple[str, Contrast]]) -> dict[str, float]:
+    """The gain at which a comparison of a column would have been clear, the median over its comparisons.
+
+    Args:
+        contrasts: Contrasts, each with the label of its column.
+
+    Returns:
+        The gain by column, of those that have a tested comparison.
+    """
+    found: dict[str, list[float]] = {}
+    for column, contrast in contrasts:
+        if contrast.least is not None:
+            found.setdefault(column, []).append(contrast.least)
+    return {column: median(values) for column, values in found.items()}
 
 
 def _against(grid: Grid, reference: str) -> dict[tuple[str, str], Contrast]:

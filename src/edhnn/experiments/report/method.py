@@ -27,7 +27,9 @@ METHOD = (
     "Tests are corrected resampled t-tests (Nadeau and Bengio, 2003) on the differences over shared splits: the "
     "splits overlap, and a test that takes them for independent finds too much. p values are corrected by Holm's "
     "method over all comparisons of a table, or of a claim. A tie is a difference that is not distinguishable "
-    "from none at level 0.05; with three splits that is nearly everything, whatever the means look like.",
+    "from none at level 0.05; with three splits that is nearly everything, whatever the means look like. So each "
+    "table says at which difference its test would have spoken: the level over the number of comparisons, as for the "
+    "strongest of them, with the spread that was found.",
     "Ranks are of the means in each column, equals sharing; they are averaged over the columns named. Bold and "
     "ranks go by the splits that the rows of a column share; a row with fewer than half as many splits as the "
     "median row, or trained for other epochs than most, is shown and does not compete.",

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from edhnn.experiments.comparison import LEVEL
 from edhnn.experiments.contest import compete
+from edhnn.experiments.findings import least_gains
 from edhnn.experiments.gathered import Measured
 from edhnn.experiments.report.numbers import signed
 from edhnn.experiments.report.view import View
@@ -44,6 +45,12 @@ def _reading(view: View, ranked: bool) -> list[str]:
             f"Against {findings.reference}: ▼ worse, ▲ better, ≈ not distinguishable (corrected resampled t-test over "
             f"shared splits, Holm over the {_count(findings.tested, 'comparison')} of this table, level {LEVEL})."
             + (f" Win, tie and loss are {findings.reference}'s, in columns." if ranked else "")
+        )
+        least = least_gains((column, contrast) for (_, column), contrast in findings.contrasts.items())
+        found.append(
+            "What that test can see: with the splits there are, a difference becomes distinguishable at about "
+            + ", ".join(f"{least[column]:.2g} ({column})" for column in view.grid.columns if column in least)
+            + ", the median of a column. A smaller one is neither shown nor excluded."
         )
     if findings.best:
         found.append(f"Bold: the best of a column{_over(one.shared for one in findings.contests.values())}.")
