@@ -148,11 +148,25 @@ def test_the_lowest_error_is_claimed_of_all_networks(name, panels, widths):
             ahead = cell.row == better if claimed else cell.row != "ED-HNN"
             return 2 - ahead + 1e-3 * noise(cell, split)
 
-        return verdicts(name, score, splits=3)[-1]
+        return verdicts(name, score, splits=3)[2]
 
     assert found("ED-HNN").verdict == "holds"
     assert f"in {3 * len(panels) * len(widths)} of {3 * len(panels) * len(widths)}" in found("ED-HNN").evidence[0]
     assert found("AllDeepSets").verdict == "does not hold"
+    assert "released" not in " ".join(found("ED-HNN, released layer").evidence)  # not of its size
+
+
+@pytest.mark.parametrize("name", ["figure3", "figure5"])
+def test_released_layers_are_asked_about_apart_from_what_the_paper_claims(name):
+    def found(worse):
+        *others, layers = verdicts(
+            name, lambda cell, split: 1 + 1e-3 * noise(cell, split) + (cell.row == worse), splits=3
+        )
+        assert [claim.papers for claim in (*others, layers)] == [True, True, True, False]
+        return others[0].verdict, layers.verdict
+
+    assert found("Invariant") == ("holds", "not distinguishable")
+    assert found("Invariant, released layer") == ("not distinguishable", "holds")
 
 
 def test_only_experiments_given_are_judged():

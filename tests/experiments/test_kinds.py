@@ -1,5 +1,7 @@
 """The kinds of jobs: what they measure, against what is known by other means."""
 
+import re
+
 import numpy as np
 import pytest
 import torch
@@ -10,9 +12,9 @@ from edhnn.data.doctor.facts import facts
 from edhnn.data.splits import Split
 from edhnn.experiments.bounds import BOUNDS, class_means, l1_logistic
 from edhnn.experiments.job import jobs_of
-from edhnn.experiments.kinds.diffusion import DiffusionLayer
+from edhnn.experiments.kinds.diffusion import MODELS, DiffusionLayer
 from edhnn.experiments.kinds.registry import KINDS
-from edhnn.experiments.spec import parse_experiment
+from edhnn.experiments.spec import packaged_experiment, parse_experiment
 from edhnn.hypergraph import Hypergraph
 from edhnn.seeding import derive_seed
 from edhnn.training.plan import choose_splits
@@ -68,7 +70,7 @@ def test_timing_counts_steps_and_inferences(tmp_path, monkeypatch):
     assert 0 < found["inference"] < found["value"] < 5
 
 
-@pytest.mark.parametrize("model", ["ed-hnn", "invariant", "alldeepsets", "allsettransformer"])
+@pytest.mark.parametrize("model", MODELS)
 def test_a_diffusion_layer_answers_each_state_of_a_batch_alone(model):
     hypergraph = Hypergraph.from_hyperedges([[0, 1, 2], [2, 3], [0, 3, 4]], num_nodes=5)
     layer = DiffusionLayer(model, 4, 0).eval()
@@ -77,6 +79,29 @@ def test_a_diffusion_layer_answers_each_state_of_a_batch_alone(model):
     assert together.shape == h.shape
     torch.testing.assert_close(together[1:2], layer(h[1:2], hypergraph))
     assert not torch.equal(together[0], together[1])
+
+
+def size_of(model, width):
+    return sum(parameter.numel() for parameter in DiffusionLayer(model, width, 0).parameters())
+
+
+@pytest.mark.parametrize("width", [8, 16, 32, 64])
+def test_whole_networks_of_learned_diffusion_are_of_about_one_size(width):
+    sizes = {model: size_of(model, width) for model in MODELS}
+    whole = [sizes.pop(model) for model in MODELS if model not in ("ed-hnn", "invariant")]
+    assert max(whole) < 1.25 * min(whole)
+    assert max(sizes.values()) < 0.4 * min(whole)
+
+
+@pytest.mark.parametrize("name", ["figure3", "figure5"])
+def test_sizes_in_the_notes_are_those_of_the_networks(name):
+    experiment = packaged_experiment(name)
+    assert [row.model for row in experiment.row] == [
+        "ed-hnn-algorithm-1", "invariant-algorithm-1", "ed-hnn", "invariant", "alldeepsets", "allsettransformer"
+    ]  # fmt: skip
+    said = [int(text.replace(",", "")) for text in re.findall(r"\d+,\d{3}", experiment.notes[1])]
+    shown = ("ed-hnn-algorithm-1", "invariant-algorithm-1", "alldeepsets", "allsettransformer", "ed-hnn")
+    assert said == [size_of(model, 64) for model in shown]
 
 
 def test_standing_still_is_judged_by_the_test_pairs_too(tmp_path):

@@ -251,7 +251,7 @@ def test_a_model_has_one_colour_in_all_figures(tmp_path):
             assert len({curve.colour for curve in drawn}) == len(drawn)
             for curve in drawn:
                 assert seen.setdefault(curve.label, curve.colour) == curve.colour
-    assert len(seen) == 6
+    assert len(seen) == 8
 
 
 def test_experiments_without_records_are_listed_and_claims_about_them_say_so(tmp_path):

@@ -14,6 +14,8 @@ from edhnn.experiments.published import read_published
 
 _OURS, _FLOOR = "ED-HNN", "Features alone: L1 logistic"
 _HARD = ("alpha 3", "alpha 4", "alpha 6", "alpha 7")
+_BARE = ", released layer"
+"""Ends the labels of the layer that was released for learned diffusion, smaller than what it is compared with."""
 
 
 def check_claims(grids: Mapping[str, Grid]) -> list[Claim]:
@@ -65,14 +67,28 @@ def _depth_does_not_help(grid: Grid) -> Claim:
 
 
 def _told_apart(grid: Grid) -> Claim:
-    family: Family = {
-        (column, "Invariant"): _row_gains(grid, column, _OURS, "Invariant") for column in _in_order(grid, "TV")
-    }
     statement = (
         "Total variation tells equivariant from invariant operators: ED-HNN's error is below the invariant operator's "
         "at every width."
     )
-    return judge_claim(grid, statement, family, "ED-HNN's error is below the invariant operator's")
+    return _apart(grid, "", statement, papers=True)
+
+
+def _layers_told_apart(grid: Grid) -> Claim:
+    """The same of the bare layer. The paper does not say which of the two it measured."""
+    statement = (
+        "Total variation tells the bare layers, as released, apart too: the equivariant one's error is below the "
+        "invariant one's at every width."
+    )
+    return _apart(grid, _BARE, statement, papers=False)
+
+
+def _apart(grid: Grid, form: str, statement: str, *, papers: bool) -> Claim:
+    invariant = f"Invariant{form}"
+    family = {
+        (column, invariant): _row_gains(grid, column, f"{_OURS}{form}", invariant) for column in _in_order(grid, "TV")
+    }
+    return judge_claim(grid, statement, family, "ED-HNN's error is below the invariant operator's", papers=papers)
 
 
 def _apart_by_width(grid: Grid) -> Claim:
@@ -105,7 +121,9 @@ def _lowest(grid: Grid, columns: Sequence[str], statement: str) -> Claim:
 
 
 def _rivals(grid: Grid) -> list[str]:
-    return [line.label for line in grid.lines if line.kind == "network" and line.label != _OURS]
+    """The networks that ED-HNN is compared with: all others but for bare layers."""
+    labels = [line.label for line in grid.lines if line.kind == "network"]
+    return [label for label in labels if label != _OURS and not label.endswith(_BARE)]
 
 
 def _in_order(grid: Grid, panel: str) -> list[str]:
@@ -169,9 +187,11 @@ _CHECKS: tuple[tuple[str, Callable[[Grid], Claim]], ...] = (
     ("figure3", _told_apart),
     ("figure3", _apart_by_width),
     ("figure3", _hard_case),
+    ("figure3", _layers_told_apart),
     ("figure5", _told_apart),
     ("figure5", _apart_by_width),
     ("figure5", _narrow),
+    ("figure5", _layers_told_apart),
     ("table2", _floor),
     ("table2-large", _floor),
     ("table3", _floor),

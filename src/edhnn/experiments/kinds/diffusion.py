@@ -29,16 +29,36 @@ from edhnn.training.split_run import StoppedError
 from edhnn.typing import JsonObject
 
 DATASETS = ("gradient-ce", "gradient-tv", "gradient-lec", "admm-tv", "admm-lec")
-MODELS = ("ed-hnn", "invariant", "alldeepsets", "allsettransformer")
+_PLAIN: dict[str, Any] = {"norm": "none", "dropout": 0.0, "input_dropout": 0.0}
+_PRINTED: dict[str, Any] = {
+    "num_iterations": 1,
+    "phi_layers": 1,
+    "update_layers": 1,
+    "classifier_layers": 1,
+    "aggregate": "sum",
+    "update": "concat",
+}
+_LAYERS = ("ed-hnn", "invariant")
+_NETWORKS: dict[str, tuple[str, dict[str, Any]]] = {
+    "ed-hnn-algorithm-1": ("ed-hnn", {**_PLAIN, **_PRINTED}),
+    "invariant-algorithm-1": ("invariant", {**_PLAIN, **_PRINTED}),
+    "alldeepsets": ("alldeepsets", {**_PLAIN, "input_norm": False}),
+    "allsettransformer": ("allsettransformer", _PLAIN),
+}
+MODELS = (*_LAYERS, *_NETWORKS)
 _LEAST = 10  # pairs, of which a tenth is tested
 _TRAIN = {"epochs": 40, "batch": 20, "learning_rate": 3e-3, "count": 1000}
 
 
 class DiffusionLayer(nn.Module):
-    """A model of the registry as one layer on a batch of states.
+    """A model as one layer on a batch of states.
+
+    ``ed-hnn`` and ``invariant`` are the bare layer that was released for this (`DiffusionRegression`), the others whole
+    networks of the registry with one iteration: encoder, layer, classifier. Of these ED-HNN is Algorithm 1 as printed,
+    with perceptrons that give it as many parameters as AllDeepSets has; the bare layer has less than a third of them.
 
     Args:
-        model: ``ed-hnn``, ``invariant``, ``alldeepsets`` or ``allsettransformer``.
+        model: One of `MODELS`.
         width: Its width.
         seed: Of the initial weights.
     """
@@ -47,13 +67,12 @@ class DiffusionLayer(nn.Module):
         super().__init__()
         self.skip = nn.Parameter(torch.ones(()))
         self.own: nn.Module
-        if model in ("ed-hnn", "invariant"):
+        if model in _LAYERS:
             config = DiffusionRegressionConfig(hidden=width, restart=0.0, norm="none", equivariant=model == "ed-hnn")
             self.own = DiffusionRegression(config, seed=seed)
         else:
-            options: dict[str, Any] = {"hidden": width, "norm": "none", "dropout": 0.0, "input_dropout": 0.0}
-            options |= {"input_norm": False} if model == "alldeepsets" else {}
-            self.own = make_model(model, in_features=1, num_classes=1, seed=seed, **options)
+            name, options = _NETWORKS[model]
+            self.own = make_model(name, in_features=1, num_classes=1, seed=seed, hidden=width, **options)
 
     def forward(self, h: Tensor, hypergraph: Hypergraph) -> Tensor:
         """The next states of a batch, [B, N]."""
