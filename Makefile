@@ -2,7 +2,9 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+READY  := $(VENV)/.installed-for-users
 STAMP  := $(VENV)/.installed
+PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 WORKERS ?= 2
 NATIVE := setup.py $(wildcard src/edhnn/kernels/native/*.cpp src/edhnn/kernels/native/*.h)
 
@@ -13,14 +15,18 @@ help:            ## show this list
 
 install: $(STAMP)  ## make .venv and install edhnn with its development tools
 
-$(STAMP): pyproject.toml constraints.txt $(NATIVE)
+$(READY): pyproject.toml constraints.txt $(NATIVE)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt torch
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	$(PIP) torch
+	$(PIP) --editable .
 	@$(BIN)/edhnn --version
+	@touch $(READY)
+
+$(STAMP): $(READY)
+	$(PIP) --editable '.[dev]'
 	@touch $(STAMP)
 
-demo: $(STAMP)   ## a hypergraph examined, ED-HNN and an MLP trained on it; report in demo/
+demo: $(READY)   ## a hypergraph examined, ED-HNN and an MLP trained on it; report in demo/
 	@mkdir -p demo
 	$(BIN)/edhnn data convert csbm-4 demo/csbm-4.hif.json.gz --force
 	$(BIN)/edhnn data doctor demo/csbm-4.hif.json.gz --picture demo/csbm-4.png
@@ -31,8 +37,8 @@ demo: $(STAMP)   ## a hypergraph examined, ED-HNN and an MLP trained on it; repo
 test: $(STAMP)   ## the everyday test suite
 	$(BIN)/python -m pytest -n $(WORKERS)
 
-test-slow: $(STAMP)  ## the heavier tests too
-	$(BIN)/python -m pytest -n $(WORKERS) -m "slow or not slow"
+test-slow: $(STAMP)  ## the heavier tests too, with all examples of Hypothesis
+	HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -n $(WORKERS) -m "slow or not slow"
 
 sanitize:        ## the native kernels under the address and undefined-behaviour sanitizers
 	@mkdir -p build/sanitize
@@ -40,11 +46,12 @@ sanitize:        ## the native kernels under the address and undefined-behaviour
 		-fsanitize=address,undefined -fno-sanitize-recover=all tests/native/harness.cpp -o build/sanitize/harness
 	build/sanitize/harness
 
-check: $(STAMP)  ## format, lint, types, layers
+check: $(STAMP)  ## format, lint, types, layers, no module that is half of another
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python benchmarks/structure.py --check
 
 format: $(STAMP) ## format and mend what ruff can
 	$(BIN)/ruff format .

@@ -22,9 +22,9 @@ from prox import numpy_cardinality, numpy_total_variation, paper_cut_weight
 
 from edhnn import Hypergraph, kernels, load_dataset
 from edhnn.diffusion.admm import ADMM, AdmmState
-from edhnn.diffusion.diffuse import make_potential
+from edhnn.diffusion.diffusion import make_potential
 from edhnn.diffusion.problem import DiffusionProblem
-from edhnn.diffusion.solve import solve
+from edhnn.diffusion.solver import solve
 
 TOLERANCE, SHARE, SAMPLE = 1e-6, 0.01, 20
 

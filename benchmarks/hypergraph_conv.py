@@ -14,6 +14,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+from edhnn.runtime import configure_runtime
+
+configure_runtime()  # before PyTorch is loaded: see docs/adr/0020
+
 import torch
 from machine_limit import seconds
 from networks import added_by, load, machine, present
@@ -21,7 +25,7 @@ from torch import Tensor, nn
 from torch_geometric.nn import HypergraphConv
 
 from edhnn import Hypergraph
-from edhnn.models.hcha import HCHA, HCHAConfig
+from edhnn.models.baselines.hgnn import HCHA, HCHAConfig
 
 WORKLOADS = ("cora", "senate", "house", "congress", "walmart", "1e5", "1e6")
 WIDTH, DROPOUT = 64, 0.5

@@ -12,10 +12,14 @@ import platform
 import tempfile
 from pathlib import Path
 
+from edhnn.runtime import configure_runtime
+
+configure_runtime()  # before PyTorch is loaded: see docs/adr/0020
+
 import torch
 
 from edhnn import kernels, load_dataset, train
-from edhnn.training.request import Request
+from edhnn.runs.plan import make_plan
 
 CASES = {"senate": (4, 8), "cora": (4, 150)}  # splits, epochs
 RESULTS = Path(__file__).parent / "results" / "jobs.json"
@@ -24,7 +28,7 @@ RESULTS = Path(__file__).parent / "results" / "jobs.json"
 def seconds(name: str, jobs: int) -> float:
     splits, epochs = CASES[name]
     dataset = load_dataset(name)
-    plan = Request(preset="paper", splits=splits, train={"epochs": epochs}).plan(dataset)
+    plan = make_plan(dataset, preset="paper", splits=splits, settings={"epochs": epochs})
     with tempfile.TemporaryDirectory() as folder:
         return train(dataset, plan, out=Path(folder) / "run", jobs=jobs).seconds
 

@@ -3,16 +3,19 @@
 Random hypergraphs; dropout 0.5, LayerNorm before and after, as trained. `python benchmarks/kernels.py senate congress`.
 """
 
-import os
 import sys
 import time
 from functools import partial
+
+from edhnn.runtime import configure_runtime
+
+configure_runtime()  # before PyTorch is loaded: see docs/adr/0020
 
 import torch
 from torch.nn.functional import dropout, layer_norm
 
 from edhnn import Hypergraph
-from edhnn.kernels import Moments, node_links, pair_sum
+from edhnn.kernels import Moments, choose, node_links, pair_sum
 
 SIZES = {  # nodes, hyperedges, incidences, channels
     "senate": (282, 597, 5_200, 512),
@@ -43,7 +46,7 @@ def main() -> None:
             for kernel in ("native", "torch", "textbook"):
                 if kernel != "native" and name == "large":
                     continue
-                os.environ["EDHNN_KERNELS"] = "torch" if kernel == "torch" else "native"
+                choose("torch" if kernel == "torch" else "native")
                 call = textbook if kernel == "textbook" else fused
                 times = [cost(partial(call, a, b, links, vectors, q), leaves) for _ in range(REPEATS)]
                 scale = 1e9 / links.num_links / channels

@@ -23,7 +23,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.semi_supervised import LabelSpreading
 
 from edhnn import Hypergraph, HypergraphLabelSpreading, load_dataset
-from edhnn.expansions import clique_expansion
+from edhnn.hypergraph.expansions import clique_expansion
 
 DATASETS = ("cora", "citeseer", "house", "senate")
 SHARES = (0.05, 0.5)

@@ -23,6 +23,10 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+from edhnn.runtime import configure_runtime
+
+configure_runtime()  # before PyTorch is loaded: see docs/adr/0020
+
 import numpy as np
 import torch
 from machine_limit import limit, seconds
@@ -31,8 +35,8 @@ from textbook import Textbook
 
 from edhnn import Hypergraph, kernels, load_dataset
 from edhnn.errors import EdhnnError
+from edhnn.hypergraph.transforms import add_singletons
 from edhnn.models.edhnn import EDHNN, EDHNNConfig
-from edhnn.transforms import add_singletons
 
 DROPOUT = {"dropout": 0.3, "input_dropout": 0.2}
 TWO = {"phi_layers": 2, "rho_layers": 2, "update_layers": 2, "classifier_layers": 2}
@@ -121,7 +125,7 @@ class Case:
             return self.model(self.x, self.hypergraph)
 
     def chosen(self) -> None:
-        os.environ["EDHNN_KERNELS"] = "torch" if self.who == "torch" else "native"
+        kernels.choose("torch" if self.who == "torch" else "native")
 
 
 def times(name: str, budget: float) -> dict[str, dict[str, float]]:

@@ -109,7 +109,7 @@ def fastest(call: Callable[[], object], repeats: int) -> tuple[float, float]:
 
 def with_kernels(which: str, call: Callable[[], torch.Tensor]) -> Callable[[], torch.Tensor]:
     def run() -> torch.Tensor:
-        os.environ["EDHNN_KERNELS"] = which
+        kernels.choose(which)
         return call()
 
     return run

@@ -12,14 +12,26 @@ from edhnn import EDHNN, Hypergraph
 from edhnn.nn.mlp import MLP
 
 
+def own(layer: nn.Module) -> nn.Module:
+    """PyTorch's own layer with the parameters of ours."""
+    if isinstance(layer, nn.Linear):
+        twin: nn.Module = nn.Linear(layer.in_features, layer.out_features, device="meta")
+    elif isinstance(layer, nn.LayerNorm):
+        twin = nn.LayerNorm(layer.normalized_shape, eps=layer.eps, device="meta")
+    else:
+        return layer
+    twin.weight, twin.bias = layer.weight, layer.bias
+    return twin
+
+
 def plain(mlp: nn.Module) -> nn.Module:
     """Our perceptron as a sequence of PyTorch's modules that share its parameters."""
     if not isinstance(mlp, MLP):
         return mlp
-    parts: list[nn.Module] = [] if mlp.input_norm is None else [mlp.input_norm]
+    parts: list[nn.Module] = [] if mlp.input_norm is None else [own(mlp.input_norm)]
     for linear, norm in zip(mlp.linears[:-1], mlp.norms, strict=True):
-        parts += [linear, nn.ReLU(), norm, nn.Dropout(mlp.dropout.rate)]
-    return nn.Sequential(*parts, mlp.last)
+        parts += [own(linear), nn.ReLU(), own(norm), nn.Dropout(mlp.dropout.rate)]
+    return nn.Sequential(*parts, own(mlp.last))
 
 
 class Textbook(nn.Module):
@@ -29,7 +41,7 @@ class Textbook(nn.Module):
         super().__init__()
         operator, config = model.operators[0], model.config
         self.mean, self.restart, self.iterations = config.aggregate == "mean", config.restart, config.num_iterations
-        self.encoder = nn.Sequential(nn.Dropout(config.input_dropout), model.encoder.linear, nn.ReLU())
+        self.encoder = nn.Sequential(nn.Dropout(config.input_dropout), own(model.encoder.linear), nn.ReLU())
         self.phi, self.rho = plain(operator.phi), plain(operator.rho)
         self.update, self.classifier = plain(model.updates[0].mlp), plain(model.classifier)
         self.dropout = nn.Dropout(config.dropout)

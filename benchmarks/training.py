@@ -15,6 +15,10 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+from edhnn.runtime import configure_runtime
+
+configure_runtime()  # before PyTorch is loaded: see docs/adr/0020
+
 import torch
 from networks import machine
 from textbook import Textbook
@@ -22,9 +26,8 @@ from torch import Tensor, nn
 
 from edhnn import fit, load_dataset, train
 from edhnn.hypergraph import Hypergraph
-from edhnn.training.plan import choose_splits
-from edhnn.training.request import Request
-from edhnn.training.tasks import make_objective
+from edhnn.runs.plan import choose_splits, make_plan
+from edhnn.training.objective import make_objective
 
 RUN = 10 * 500
 
@@ -43,7 +46,7 @@ class Dense(nn.Module):
 
 def epoch_seconds(name: str, preset: str, who: str, few: int, many: int) -> float:
     dataset = load_dataset(name)
-    plan = Request(preset=preset).plan(dataset)
+    plan = make_plan(dataset, preset=preset)
     split = choose_splits(dataset, 1)[0]
 
     def spent(epochs: int) -> float:
@@ -60,7 +63,7 @@ def shared_seconds(name: str, preset: str, few: int, many: int) -> float:
     dataset = load_dataset(name)
 
     def spent(epochs: int) -> float:
-        plan = Request(preset=preset, train={"epochs": epochs}).plan(dataset)
+        plan = make_plan(dataset, preset=preset, settings={"epochs": epochs})
         with tempfile.TemporaryDirectory() as folder:
             begun = time.perf_counter()
             train(dataset, plan, out=Path(folder) / "run", jobs=2)

@@ -13,14 +13,13 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from edhnn import load_dataset, train
-from edhnn.training.request import Request
+import edhnn
 
 SPLITS, EPOCHS, WIDTH = 2, 100, 64
 
 
 def main(folder: Path) -> None:
-    dataset = load_dataset("csbm-4")
+    dataset = edhnn.load_dataset("csbm-4")
     table = Table(box=SIMPLE_HEAD, title=f"{dataset.name}, {SPLITS} splits, {EPOCHS} epochs", title_justify="left")
     for heading in ("model", "test accuracy", "parameters", "seconds", "report"):
         table.add_column(heading, justify="left" if heading in ("model", "report") else "right")
@@ -29,8 +28,8 @@ def main(folder: Path) -> None:
         ("mlp", {"hidden": WIDTH, "layers": 2}),
     ):
         shutil.rmtree(folder / model, ignore_errors=True)
-        plan = Request(model=model, splits=SPLITS, options=options, train={"epochs": EPOCHS}).plan(dataset)
-        found = train(dataset, plan, out=folder / model)
+        plan = edhnn.make_plan(dataset, model, splits=SPLITS, settings={**options, "epochs": EPOCHS})
+        found = edhnn.train(dataset, plan, out=folder / model)
         accuracy = f"{found.test_mean:.2f} ± {found.test_std:.2f} %"
         report = f"{found.run}/report.html"
         table.add_row(model, accuracy, f"{found.num_parameters:,}", f"{found.seconds:.1f}", report)
@@ -40,4 +39,5 @@ def main(folder: Path) -> None:
 if __name__ == "__main__":
     target = Path(sys.argv[1] if len(sys.argv) > 1 else "demo")
     target.mkdir(parents=True, exist_ok=True)
+    edhnn.configure_runtime()  # before PyTorch is loaded, which a name of edhnn does when it is first used
     main(target)

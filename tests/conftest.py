@@ -1,15 +1,20 @@
-"""What every test shares: the Hypothesis profile and the place of the real datasets."""
+"""What every test shares: the Hypothesis profiles and the place of the real datasets."""
 
 import os
+import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import jaxtyping
 import pytest
 from hypothesis import HealthCheck, settings
 
-settings.register_profile("edhnn", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("edhnn")
+from edhnn.runtime import configure_runtime
+
+settings.register_profile("everyday", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("thorough", parent=settings.get_profile("everyday"))  # see `tests.strategies.examples`
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "everyday"))
 
 
 @pytest.fixture
@@ -24,6 +29,8 @@ def pytest_configure() -> None:
     """One thread for the commands that tests start; threads that wait sleep, as other test processes need the core."""
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    if "torch" not in sys.modules:
+        configure_runtime()
 
 
 @pytest.fixture(autouse=True)
@@ -41,3 +48,36 @@ def real_data() -> Path:
     if not (folder / "cora" / "hyperedges.txt.gz").is_file():
         pytest.skip(f"the real datasets are not in '{folder}'; set EDHNN_DATA")
     return folder
+
+
+@pytest.fixture(scope="session")
+def tiny():
+    from edhnn import contextual_sbm
+
+    dataset = contextual_sbm(1, nodes_per_class=20, num_hyperedges=16, edge_size=5)
+    return replace(dataset, name="tiny", x=dataset.x[:, :6].contiguous(), class_names=("blue", "red"))
+
+
+@pytest.fixture(scope="session")
+def split(tiny):
+    from edhnn import random_splits
+
+    return random_splits(tiny.hypergraph.num_nodes, 1)[0]
+
+
+@pytest.fixture
+def plan():
+    from edhnn import Plan, TrainConfig
+
+    return Plan(options={"hidden": 8, "classifier_hidden": 8}, train=TrainConfig(epochs=6), num_splits=2)
+
+
+@pytest.fixture(autouse=True)
+def own_models_leave_the_registry() -> Iterator[None]:
+    """Remove the models that a test registers, so that no other test meets them."""
+    from edhnn.models import registry
+
+    before = set(registry._ENTRIES)
+    yield
+    for name in set(registry._ENTRIES) - before - set(registry._MODULES):
+        del registry._ENTRIES[name]

@@ -1,6 +1,15 @@
 """Hypothesis strategies. They draw plain lists; test bodies build the `Hypergraph` (beartype touches global random)."""
 
+import os
+
 from hypothesis import strategies as st
+
+EVERYDAY = 100
+
+
+def examples(number: int) -> int:
+    """Return how many examples to try: all with HYPOTHESIS_PROFILE=thorough, a hundred at most on other days."""
+    return number if os.environ.get("HYPOTHESIS_PROFILE") == "thorough" else min(number, EVERYDAY)
 
 
 @st.composite

@@ -111,3 +111,29 @@ def unknown_name(kind: str, given: str, choices: Iterable[str]) -> UsageError:
     near = get_close_matches(given, known, n=1)
     hint = f" Did you mean '{near[0]}'?" if near else ""
     return UsageError(f"The {kind} must be one of {', '.join(known)}. Got '{given}' instead.{hint}")
+
+
+class DivergedError(EdhnnError):
+    """The loss or the outputs stopped being finite.
+
+    Args:
+        epoch: The epoch it was noticed in.
+        where: The first place found.
+        remedy: What to do.
+        best_epoch: The epoch whose parameters the model holds now; 0 if it holds none that are good.
+    """
+
+    def __init__(self, epoch: int, where: str, remedy: str, *, best_epoch: int = 0) -> None:
+        self.epoch, self.where, self.best_epoch = epoch, where, best_epoch
+        kept = f" The model of epoch {best_epoch}, the best until then, is kept." if best_epoch else ""
+        super().__init__(f"The loss must stay finite. At epoch {epoch} it is not: {where}. {remedy}{kept}")
+
+
+class StoppedError(EdhnnError):
+    """Training was asked to stop, and has saved what is needed to go on."""
+
+    exit_code = 130
+
+
+class WorkerError(EdhnnError):
+    """A worker process failed; the message is its last words."""

@@ -1,4 +1,4 @@
-"""Array aliases used across the package.
+"""Types used across the package.
 
 Dimensions: ``N`` nodes, ``E`` hyperedges, ``I`` incidences (v, e), ``D`` features. Suffixes name where a tensor
 lives: none or ``_v`` nodes, ``_e`` hyperedges, ``_ev`` incidences.
@@ -6,7 +6,7 @@ lives: none or ``_v`` nodes, ``_e`` hyperedges, ``_ev`` incidences.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -15,8 +15,14 @@ IntArray = npt.NDArray[np.int64]
 IndexArray = npt.NDArray[np.integer[Any]]
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
-
 NodeOrEdgeId = str | int
 """An identifier as its owner wrote it. ``1`` and ``"1"`` are different ids."""
-
 JsonObject = dict[str, Any]
+
+
+@runtime_checkable
+class ByteWriter(Protocol):
+    """A place for bytes: a file, a compressed file, a checksum."""
+
+    def write(self, data: bytes, /) -> int:
+        """Take all of ``data``."""

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from edhnn import diffuse, read_dataset
-from tests.cli.test_data import here, refuse, succeed  # noqa: F401  (fixtures)
+from tests.cli.test_data import here, really_succeed, refuse, succeed  # noqa: F401  (fixtures)
 
 FIELDS = {"objective", "gap", "residual", "steps", "outcome", "certified_by", "seconds", "scores", "picture"}
 
@@ -39,7 +39,7 @@ def in_python(folder, seeds, **options):
 
 
 def test_the_command_itself_reports_and_writes(shop):
-    done = succeed("diffuse", "shop.csv", "--seeds", "seeds.csv", "--out", "scores.csv", "--json", folder=shop)
+    done = really_succeed("diffuse", "shop.csv", "--seeds", "seeds.csv", "--out", "scores.csv", "--json", folder=shop)
     report = json.loads(done.stdout)
     assert set(report) == FIELDS
     assert (report["outcome"], report["certified_by"], report["scores"]) == ("converged", "gap", "scores.csv")
@@ -218,7 +218,7 @@ def test_divergence_exits_1_with_json_that_is_json(shop, here):  # noqa: F811
     assert "no longer finite" in errors
 
 
-def test_a_picture_shows_the_solve(shop, refuse):  # noqa: F811
+def test_a_picture_shows_the_solve(shop, refuse, succeed):  # noqa: F811
     done = succeed(
         "diffuse", "shop.csv", "--seeds", "seeds.csv", "--picture", "solve.png", "--json", folder=shop
     )  # fmt: skip
@@ -252,7 +252,7 @@ def test_targets_are_looked_at_before_the_solve(shop, refuse, monkeypatch, flags
     assert not (shop / "s.csv").exists()
 
 
-def test_weights_of_memberships_are_refused_or_left_out_on_request(shop, refuse):  # noqa: F811
+def test_weights_of_memberships_are_refused_or_left_out_on_request(shop, refuse, succeed):  # noqa: F811
     rows = (shop / "shop.csv").read_text().splitlines()
     weighted = [rows[0] + ",weight", *(f"{row},{2 + k}" for k, row in enumerate(rows[1:]))]
     (shop / "weighted.csv").write_text("\n".join(weighted) + "\n")

@@ -5,7 +5,7 @@ import json
 from typer.testing import CliRunner
 
 from edhnn.cli.main import app
-from edhnn.training.presets import recorded_preset
+from edhnn.runs.presets import recorded_preset
 
 
 def run(*words):

@@ -6,7 +6,7 @@ A deliberate change edits this file and the CHANGELOG.
 import click
 import typer
 
-from edhnn.cli.main import app
+from edhnn.cli.main import VERBS, app
 
 READ = {
     "--format", "--label", "--features", "--task", "--node-column", "--hyperedge-column", "--weight-column",
@@ -24,12 +24,12 @@ SURFACE = {
     | {"--ignore-weights", "--out", "--force", "--picture"},
     "train": READ
     | {"--model", "--preset", "--config", "--splits", "--epochs", "--seed", "--set", "--jobs", "--out", "--resume"}
-    | {"--tensorboard"},
+    | {"--tensorboard", "--device"},
     "tune": READ
     | {"--model", "--trials", "--space", "--splits", "--epochs", "--seed", "--set", "--prune", "--jobs", "--storage"}
-    | {"--out", "--force"},
-    "predict": READ | {"--out", "--split", "--force"},
-    "evaluate": READ | {"--split"},
+    | {"--out", "--force", "--device"},
+    "predict": READ | {"--out", "--split", "--force", "--device"},
+    "evaluate": READ | {"--split", "--device"},
     "run": {"--dataset", "--model", "--splits", "--epochs", "--budget", "--jobs", "--results", "--json"},
     "report": {"--results", "--out", "--json"},
     "models": {"--json"},
@@ -38,12 +38,12 @@ SURFACE = {
 
 
 def commands(command, path=()):
-    children = getattr(command, "commands", None)
-    if children is None:
+    if not hasattr(command, "list_commands"):
         yield " ".join(path), command
         return
-    for name, child in children.items():
-        yield from commands(child, (*path, name))
+    context = typer.Context(command)
+    for name in command.list_commands(context):
+        yield from commands(command.get_command(context, name), (*path, name))
 
 
 def test_verbs_and_options_are_as_frozen():
@@ -57,6 +57,14 @@ def test_verbs_and_options_are_as_frozen():
         for name, command in commands(typer.main.get_command(app))
     }
     assert {name: options - {"--help"} for name, options in found.items()} == SURFACE
+
+
+def test_the_list_of_verbs_says_what_each_verb_says():
+    group = typer.main.get_command(app)
+    context = typer.Context(group)
+    assert {name: group.get_command(context, name).help for name in group.list_commands(context)} == {
+        name: verb.summary for name, verb in VERBS.items()
+    }
 
 
 def test_every_option_is_explained():

@@ -108,7 +108,7 @@ def test_default_folders_are_numbered_and_resumed(animals, here):  # noqa: F811
         (2, ["train", "nowhere"], "no file or folder 'nowhere'"),
         (2, ["train", "--model", "transformer"], "model must be one of"),
         (2, ["train", "--set", "hiden=8"], "Did you mean 'hidden'"),
-        (2, ["train", "--set", "hidden=0"], "'hidden' of a model must be at least 1"),
+        (2, ["train", "--set", "hidden=0"], "'hidden' must be at least 1"),
         (2, ["train", "part.csv", "--label", "kind", "--preset", "paper"], "--preset auto"),
         (2, ["train", "--config", "none.toml"], "no file 'none.toml'"),
         (2, ["predict", "nothing", "full.csv", "--out", "x.csv"], "must be a run folder"),
@@ -218,7 +218,7 @@ def test_an_interrupt_is_answered(animals, here, monkeypatch):  # noqa: F811
 
 
 def test_a_full_disk_is_said(animals, here, monkeypatch):  # noqa: F811
-    from edhnn.training import split_run
+    from edhnn.runs import run as split_run
 
     def full(*_, **__):
         raise OSError(28, "No space left on device")

@@ -52,7 +52,7 @@ def test_from_a_file_to_a_configuration_that_trains(animals, here):  # noqa: F81
     assert len(found["trials"]) == 3
     assert all(set(trial) == TRIAL_FIELDS for trial in found["trials"])
     assert found["best"]["score"] == max(trial["score"] for trial in found["trials"])
-    assert found["storage"] == "tune/honest-ed-hnn.journal"
+    assert found["storage"] == "tune/honest-ed-hnn.db"
     assert (animals / found["storage"]).is_file()
 
     code, output, errors = here(
@@ -62,7 +62,7 @@ def test_from_a_file_to_a_configuration_that_trains(animals, here):  # noqa: F81
     assert code == 0, errors
     assert json.loads(output)["valid"] == found["best"]["scores"]
 
-    assert "'best.toml' exists already" in here(*arguments, folder=animals)[2]
+    assert "best.toml exists already" in here(*arguments, folder=animals)[2]
     arguments[arguments.index("3", 8)] = "5"
     code, output, errors = here(*arguments, "--force", folder=animals)
     assert code == 0, errors
@@ -115,7 +115,7 @@ def test_the_wide_space_in_a_database_says_what_mattered(animals, here):  # noqa
         (2, ["honest.csv", "--label", "kind", "--set", "hidden=8", "--set", "num_iterations=1"], "something to choose"),
         (2, ["honest.csv", "--out", "no/such/folder.toml"], "folder 'no/such' must exist"),
         (2, ["honest.csv", "--label", "kind", "--storage", "redis://x"], "takes a file or sqlite"),
-        (1, ["honest.csv", "--label", "kind", "--storage", "honest.nodes.csv"], "must be a journal"),
+        (1, ["honest.csv", "--label", "kind", "--storage", "honest.nodes.csv"], "must be a database"),
         (1, ["honest.csv", "--label", "kind", "--features", "weight_kg", "--task", "regression"], "number"),
     ],
 )
@@ -126,11 +126,11 @@ def test_requests_that_cannot_be_met(animals, refuse, code, arguments, words):  
 def test_ctrl_c_saves_and_says_how_to_go_on(animals):
     command = [
         sys.executable, "-m", "edhnn.cli.main", "tune", "honest.csv", "--label", "kind", "--epochs", "100000",
-        "--set", "hidden=8", "--storage", "s.journal", "--jobs", "1",
+        "--set", "hidden=8", "--storage", "s.db", "--jobs", "1",
     ]  # fmt: skip
     process = subprocess.Popen(command, cwd=animals, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     until = time.monotonic() + 90
-    while not list(animals.glob("s.journal.work/*/trial-*.lock")) and time.monotonic() < until:
+    while not list(animals.glob("s.db.work/*/trial-*.lock")) and time.monotonic() < until:
         time.sleep(0.05)
     time.sleep(0.3)
     process.send_signal(signal.SIGINT)

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch.utils.checkpoint import checkpoint
 
-from edhnn.diffusion.diffuse import diffuse
+from edhnn.diffusion.diffusion import diffuse
 from edhnn.errors import DataError, EdhnnError, UsageError
 from edhnn.hypergraph import Hypergraph
 from edhnn.models.registry import MODELS, make_config, make_model

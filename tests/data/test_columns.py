@@ -8,8 +8,7 @@ import pytest
 import torch
 
 from edhnn import DataError, UsageError
-from edhnn.data.column_values import first_other, numbers_in
-from edhnn.data.columns import LABEL_GUESSES, ColumnRequest, sort_columns
+from edhnn.data.columns import LABEL_GUESSES, ColumnRequest, first_other, numbers_in, sort_columns
 
 NAN = math.nan
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from edhnn import DataError, Hypergraph, Ids, NodeDataset
 from edhnn.data.dataset import features_to_scipy, sparse_features
-from edhnn.data.digests import content_digests
-from edhnn.data.doctor.examine import examine
+from edhnn.data.fingerprints import content_digests
+from edhnn.doctor.diagnose import examine
 
 
 def trios():
@@ -54,7 +54,10 @@ NAN = math.nan
         (dict(y=torch.ones(3, 1, 1), task="regression"), "3-d"),
         (dict(y=torch.ones(3, 2), task="multilabel", class_names=("a",)), "must name 2 label columns. Got 1"),
         (dict(y=torch.ones(3, 2), task="regression", class_names=("a", "b", "c")), "name 2 label columns. Got 3"),
-        (dict(y=torch.zeros(3).long(), task="classification", class_names=("a", "a")), "must differ. 'a' is the name"),
+        (
+            dict(y=torch.zeros(3).long(), task="classification", class_names=("a", "a")),
+            "must be unique. 'a' occurs twice",
+        ),
         (dict(y=torch.ones(3), task="multilabel"), "multilabel must be floating point, a row per node"),
         (dict(y=torch.tensor([[0.0], [0.5], [1.0]]), task="multilabel"), r"0, 1 or NaN"),
     ],

@@ -9,9 +9,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from edhnn import DataError, Ids
-from edhnn.data.encode import encode_ids
-from edhnn.data.ids import IdColumn
-from edhnn.data.plain_integers import integers_if_all_canonical
+from edhnn.data.ids import IdColumn, encode_ids, integers_if_all_canonical
+from tests.strategies import examples
 
 SMALL = st.integers(-5, 5)
 WIDE = st.integers(-(2**63), 2**63 - 1)
@@ -50,7 +49,7 @@ def naive_numbers(listed, mentioned):
     return order + others
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(columns())
 @example(([[5, 3]], [[2**63 - 1, -(2**63)]]))
 @example(([], [[2**62, 0, 2**62, -(2**62)]]))
@@ -126,7 +125,7 @@ def test_hexadecimal_text_stays_text_even_where_it_is_as_short_as_the_decimal_nu
     assert as_read(texts) == texts
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.lists(st.integers(-(2**65), 2**65).map(str) | st.from_regex(r"[-+0 ]?[0-9a-fx.]{1,12}", fullmatch=True)))
 def test_text_is_taken_for_integers_exactly_if_writing_them_gives_the_text_back(texts):
     def is_plain(text):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edhnn import DataError
-from edhnn.data.labels import labels_from_columns, labels_from_values
+from edhnn.data.columns import labels_from_columns, labels_from_values
 
 NAN = math.nan
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edhnn import DataError, Split, random_splits
-from edhnn.data.splits import splits_sha256
+from edhnn.data.fingerprints import splits_sha256
 
 
 def parts(split):

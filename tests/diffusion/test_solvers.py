@@ -12,10 +12,8 @@ from edhnn import (
     ConjugateGradient,
     DiffusionProblem,
     DivergenceToMean,
-    FixedLabels,
     GradientDescent,
     Hypergraph,
-    Logistic,
     LovaszCardinality,
     Outcome,
     SolverError,
@@ -25,7 +23,8 @@ from edhnn import (
     diffuse,
     solve,
 )
-from edhnn.incidence import incidence_to_node, node_to_incidence
+from edhnn.hypergraph.incidence import incidence_to_node, node_to_incidence
+from edhnn.potentials import FixedLabels, Logistic
 from tests.diffusion.references import minimum, random_hypergraph, random_values
 from tests.potentials.cases import BY_NAME, arbitrary_cut, every_case, naive_values, standard
 

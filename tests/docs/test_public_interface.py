@@ -1,21 +1,73 @@
-"""What `import edhnn` offers: all of it importable, documented, and its examples true."""
+"""What `import edhnn` and its sub-packages offer: all of it importable, documented, and its examples true."""
 
 import doctest
 import importlib
 import inspect
 import pkgutil
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
 import edhnn
 
-PUBLIC = sorted(name for name, value in vars(edhnn).items() if not name.startswith("_") and not inspect.ismodule(value))
 MODULES = sorted(found.name for found in pkgutil.walk_packages(edhnn.__path__, "edhnn.") if "interop" not in found.name)
+ROOMS = sorted(
+    f"edhnn.{stub.parent.name}" for stub in Path(edhnn.__file__).parent.glob("*/__init__.pyi")
+)  # each has a list of public names
+HEAVY = ("torch", "numpy", "pyarrow", "sklearn", "matplotlib", "edhnn.hypergraph", "edhnn.models")
 
 
-@pytest.mark.parametrize("name", PUBLIC)
-def test_every_public_name_is_documented(name):
-    assert inspect.getdoc(getattr(edhnn, name))
+@pytest.mark.parametrize("room", ["edhnn", *ROOMS])
+def test_every_public_name_is_there_and_documented(room):
+    package = importlib.import_module(room)
+    assert len(set(package.__all__)) == len(package.__all__) > 0
+    assert set(package.__all__) <= set(dir(package))
+    for name in package.__all__:
+        value = getattr(package, name)
+        assert not inspect.ismodule(value), name  # a module of the same name would hide it
+        if inspect.isclass(value) or inspect.isroutine(value):
+            assert inspect.getdoc(value), name
+            assert value.__module__.startswith(f"{room}."), name
+
+
+def test_the_rooms_are_there_and_a_star_import_leaves_the_standard_library_alone():
+    names = {}
+    exec("from edhnn import *", names)
+    assert {"EDHNNClassifier", "EDHNNRegressor", "HypergraphLabelSpreading", "NodeSamples"} <= set(names)
+    assert not {"io", "data", "typing", "errors"} & set(names)
+    assert {room.removeprefix("edhnn.") for room in ROOMS} <= set(dir(edhnn))
+
+
+def test_sub_packages_offer_what_the_top_level_offers():
+    for name in edhnn.__all__:
+        value = getattr(edhnn, name)
+        _, room, *rest = value.__module__.split(".")
+        if rest:
+            assert name in importlib.import_module(f"edhnn.{room}").__all__, f"{name} in edhnn.{room}"
+
+
+def test_importing_loads_and_changes_nothing_until_a_name_is_used():
+    script = f"""
+import os, sys
+before = dict(os.environ)
+import edhnn, edhnn.cli.main
+for option in ("--version", "--help"):
+    edhnn.cli.main.app([option], standalone_mode=False)
+print(*(name for name in {HEAVY} if name in sys.modules), file=sys.stderr)
+edhnn.EDHNN, edhnn.EDHNNClassifier
+assert "torch" in sys.modules
+assert dict(os.environ) == before, "import edhnn changed os.environ"
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.split() == []
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="EDHNM"):
+        edhnn.EDHNM  # noqa: B018
 
 
 @pytest.mark.parametrize("module", MODULES)

@@ -15,7 +15,7 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import edhnn
-from edhnn import DataError, Hypergraph, HypergraphLabelSpreading, UsageError, diffuse
+from edhnn import DataError, Hypergraph, HypergraphLabelSpreading, NodeDataset, NodeSamples, UsageError, diffuse
 
 POTENTIALS = ("ce", "divergence", "tv", "lec")
 TRANSDUCTION = "the rows it was fitted on get the transduction, which other selections or orders of rows cannot know"
@@ -28,10 +28,16 @@ CANNOT_APPLY = {
 
 @pytest.mark.usefixtures("without_shape_checks")  # a check sets parameters to nonsense and must get away with it
 @parametrize_with_checks(
-    [HypergraphLabelSpreading(), HypergraphLabelSpreading("tv")], expected_failed_checks=lambda _: CANNOT_APPLY
+    [HypergraphLabelSpreading(table="incidence"), HypergraphLabelSpreading("tv", table="incidence")],
+    expected_failed_checks=lambda _: CANNOT_APPLY,
 )
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
+
+
+def spreading(*arguments, **options):
+    """An estimator that takes incidence matrices as plain tables."""
+    return HypergraphLabelSpreading(*arguments, table="incidence", **options)
 
 
 def communities(nodes=40, hyperedges=30, size=5, noise=0.1, seed=0):
@@ -53,7 +59,7 @@ def hidden(truth, known):
 @pytest.mark.parametrize("potential", POTENTIALS)
 def test_few_labels_find_the_groups(potential):
     incidence, truth = communities(hyperedges=60, noise=0.02)
-    model = HypergraphLabelSpreading(potential).fit(incidence, hidden(truth, range(1, 9)))
+    model = spreading(potential).fit(incidence, hidden(truth, range(1, 9)))
     assert (model.transduction_ == truth)[1:].mean() > 0.85
     assert model.classes_.tolist() == [0, 1] and model.n_features_in_ == 60
     assert model.n_iter_ >= 1 and -1e-9 <= model.gap_ <= 1e-4
@@ -73,14 +79,14 @@ def test_it_is_diffusion_of_the_one_hot_labels(potential, strength):
     h = diffuse(hypergraph, one_hot, potential=potential, strength=strength, tolerance=1e-6).value.numpy().clip(min=0)
     total = h.sum(axis=1, keepdims=True)
     expected = np.where(total > 0, h / np.where(total > 0, total, 1), 0.5)
-    found = HypergraphLabelSpreading(potential, strength=strength).fit(incidence, y).label_distributions_
+    found = spreading(potential, strength=strength).fit(incidence, y).label_distributions_
     np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("strength", [0.0, -1.0, np.inf, np.nan])
 def test_the_strength_must_be_positive_and_finite(strength):
     with pytest.raises(UsageError, match="The strength must be finite and positive"):
-        HypergraphLabelSpreading(strength=strength).fit(np.eye(3), [0, 1, -1])
+        spreading(strength=strength).fit(np.eye(3), [0, 1, -1])
 
 
 @pytest.mark.parametrize("strength", [0.1, 1.0, 20.0])
@@ -92,7 +98,7 @@ def test_the_laplacian_clique_expansion_is_label_spreading_with_the_operator_of_
     theta = scale[:, None] * (incidence / incidence.sum(axis=0)) @ incidence.T * scale
     alpha = strength / (2 + strength)
     mass = np.linalg.solve(np.eye(40) - alpha * theta, x)[1:]
-    model = HypergraphLabelSpreading("ce", strength=strength, tolerance=1e-14).fit(incidence, y)
+    model = spreading("ce", strength=strength, tolerance=1e-14).fit(incidence, y)
     np.testing.assert_allclose(model.label_distributions_[1:], mass / mass.sum(axis=1, keepdims=True), atol=3e-5)
 
 
@@ -100,7 +106,7 @@ def test_the_laplacian_clique_expansion_is_label_spreading_with_the_operator_of_
 def test_strength_matters_whatever_the_normalisation(normalisation):
     incidence, truth = communities()
     weak, strong = (
-        HypergraphLabelSpreading(normalisation=normalisation, strength=strength)
+        spreading(normalisation=normalisation, strength=strength)
         .fit(incidence, hidden(truth, range(9)))
         .label_distributions_
         for strength in (0.1, 10.0)
@@ -113,10 +119,10 @@ def test_a_hypergraph_is_its_incidence_matrix_dense_or_sparse(potential):
     incidence, truth = communities()
     y = hidden(truth, range(10))
     stored_zero = sp.coo_array((np.array([1.0, 0.0]), (np.array([0, 1]), np.array([0, 0]))), shape=(2, 1))
-    assert HypergraphLabelSpreading().fit(stored_zero, [1, -1]).incidence_.nnz == 1
+    assert spreading().fit(stored_zero, [1, -1]).incidence_.nnz == 1
     hypergraph = Hypergraph.from_scipy(sp.csr_array(incidence))
     models = [
-        HypergraphLabelSpreading(potential).fit(X, y)
+        spreading(potential).fit(X, y)
         for X in (incidence, 7.5 * incidence, sp.csr_array(incidence), sp.csc_matrix(incidence), hypergraph)
     ]
     for model in models:
@@ -128,7 +134,7 @@ def test_a_hypergraph_is_its_incidence_matrix_dense_or_sparse(potential):
 def test_hyperedge_weights_count():
     def fitted(weight):
         between = Hypergraph.from_hyperedges([[0, 1], [1, 2]], edge_weight=weight)
-        return HypergraphLabelSpreading("tv").fit(between, [0, -1, 1]).transduction_.tolist()
+        return spreading("tv").fit(between, [0, -1, 1]).transduction_.tolist()
 
     assert fitted([5.0, 1.0]) == [0, 0, 1]
     assert fitted([1.0, 5.0]) == [0, 1, 1]
@@ -139,7 +145,7 @@ def test_nodes_that_no_label_reaches_get_the_prior(potential):
     #                    0, 1 | 2, 3, 4 | 5, 6 without labels | 7 isolated | 8 isolated and labelled
     hypergraph = Hypergraph.from_hyperedges([[0, 1], [2, 3, 4], [5, 6], []], num_nodes=9)
     y = [0, -1, 1, 1, -1, -1, -1, -1, 0]
-    model = HypergraphLabelSpreading(potential).fit(hypergraph, y)
+    model = spreading(potential).fit(hypergraph, y)
     np.testing.assert_allclose(model.label_distributions_[[5, 6, 7]], 0.5)
     np.testing.assert_allclose(model.label_distributions_[8], [1, 0])
     assert model.transduction_[[0, 1, 2, 3, 4]].tolist() == [0, 0, 1, 1, 1]
@@ -148,7 +154,7 @@ def test_nodes_that_no_label_reaches_get_the_prior(potential):
 
 def test_new_nodes_get_the_mean_of_the_means_of_their_hyperedges():
     incidence = np.array([[1, 0, 0, 0], [1, 1, 0, 0], [0, 1, 0, 0], [0, 1, 0, 1]])
-    model = HypergraphLabelSpreading().fit(incidence, [0, -1, 1, 1])
+    model = spreading().fit(incidence, [0, -1, 1, 1])
     mean = [model.label_distributions_[[0, 1]].mean(axis=0), model.label_distributions_[[1, 2, 3]].mean(axis=0)]
     new = np.array([[1, 0, 0, 0], [1, 1, 0, 0], [1, 0, 1, 0], [0, 0, 1, 0], [0, 0, 0, 0]])
     expected = [mean[0], (mean[0] + mean[1]) / 2, mean[0], model.class_prior_, model.class_prior_]
@@ -158,7 +164,7 @@ def test_new_nodes_get_the_mean_of_the_means_of_their_hyperedges():
 
 
 def test_no_hyperedge_at_all_leaves_the_labels():
-    model = HypergraphLabelSpreading("tv").fit(Hypergraph.from_hyperedges([], num_nodes=3), [1, 0, -1])
+    model = spreading("tv").fit(Hypergraph.from_hyperedges([], num_nodes=3), [1, 0, -1])
     assert model.predict(Hypergraph.from_hyperedges([], num_nodes=3)).tolist() == [1, 0, 0]
     np.testing.assert_allclose(model.label_distributions_[2], 0.5)
 
@@ -172,14 +178,14 @@ def test_no_hyperedge_at_all_leaves_the_labels():
     ],
 )
 def test_classes_may_be_strings(y):
-    model = HypergraphLabelSpreading().fit([[1, 0], [1, 0], [0, 1], [0, 1]], y)
+    model = spreading().fit([[1, 0], [1, 0], [0, 1], [0, 1]], y)
     assert model.classes_.tolist() == ["blue", "red"]
     assert model.transduction_.tolist() == ["red", "red", "blue", "blue"]
     assert model.predict([[0, 1]]).tolist() == ["blue"]
 
 
 def test_one_class_is_allowed_and_predicted_everywhere():
-    model = HypergraphLabelSpreading().fit([[1, 0], [1, 0], [0, 1]], [7, -1, -1])
+    model = spreading().fit([[1, 0], [1, 0], [0, 1]], [7, -1, -1])
     assert model.transduction_.tolist() == [7, 7, 7]
     assert model.predict_proba([[0, 0]]).tolist() == [[1.0]]
 
@@ -188,7 +194,7 @@ def test_one_class_is_allowed_and_predicted_everywhere():
 def test_twice_the_same_and_clones_and_pickles_too(potential):
     incidence, truth = communities()
     y = hidden(truth, range(8))
-    model = HypergraphLabelSpreading(potential, strength=2.0).fit(incidence, y)
+    model = spreading(potential, strength=2.0).fit(incidence, y)
     copy = clone(model)
     assert copy.get_params() == model.get_params() and not hasattr(copy, "classes_")
     np.testing.assert_array_equal(copy.fit(incidence, y).label_distributions_, model.label_distributions_)
@@ -199,15 +205,15 @@ def test_twice_the_same_and_clones_and_pickles_too(potential):
 def test_nodes_may_be_relabelled():
     incidence, truth = communities()
     y, order = hidden(truth, range(8)), np.random.RandomState(1).permutation(40)
-    model = HypergraphLabelSpreading("lec", tolerance=1e-10).fit(incidence, y)
-    moved = HypergraphLabelSpreading("lec", tolerance=1e-10).fit(incidence[order], y[order])
+    model = spreading("lec", tolerance=1e-10).fit(incidence, y)
+    moved = spreading("lec", tolerance=1e-10).fit(incidence[order], y[order])
     np.testing.assert_allclose(moved.label_distributions_, model.label_distributions_[order], atol=1e-4)
 
 
 def test_grid_search_over_strength_and_potential():
     incidence, truth = communities(nodes=60, hyperedges=60)
     grid = {"strength": [0.1, 1.0], "potential": ["ce", "tv", "lec"]}
-    search = GridSearchCV(HypergraphLabelSpreading(), grid, cv=StratifiedKFold(3), error_score="raise")
+    search = GridSearchCV(spreading(), grid, cv=StratifiedKFold(3), error_score="raise")
     search.fit(incidence, truth)
     assert search.best_score_ > 0.8
     assert set(search.best_params_) == set(grid)
@@ -227,14 +233,14 @@ def test_grid_search_over_strength_and_potential():
 )
 @pytest.mark.usefixtures("without_shape_checks")
 def test_parameters_are_checked_when_fitting(parameters, error, message):
-    model = HypergraphLabelSpreading(**parameters)
+    model = spreading(**parameters)
     with pytest.raises(error, match=message):
         model.fit([[1, 0], [1, 1]], [0, 1])
 
 
 def test_input_that_cannot_be_meant():
     incidence = np.array([[1, 0], [1, 1], [0, 1]])
-    model = HypergraphLabelSpreading()
+    model = spreading()
     with pytest.raises(DataError, match="At least one node must be labelled. All 3 entries of 'y' are -1"):
         model.fit(incidence, [-1, -1, -1])
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
@@ -262,15 +268,45 @@ def test_input_that_cannot_be_meant():
 
 def test_too_few_steps_are_a_warning_and_the_gap_says_how_far():
     incidence, truth = communities()
-    model = HypergraphLabelSpreading("tv", max_steps=3, tolerance=1e-12)
+    model = spreading("tv", max_steps=3, tolerance=1e-12)
     with pytest.warns(ConvergenceWarning, match=r"not reached within the allowed steps; raise max_steps.*The gap is"):
         model.fit(incidence, hidden(truth, range(8)))
     assert model.n_iter_ == 3 and model.gap_ > 1e-9
 
 
+@pytest.mark.parametrize("table", [np.eye(3), [[1.0, 0], [0, 1], [1, 1]], sp.eye_array(3, format="csr")])
+def test_a_table_without_a_word_about_its_meaning_is_refused(table):
+    with pytest.raises(UsageError, match=r"must be a Hypergraph, a NodeDataset or a NodeSamples.*table='incidence'"):
+        HypergraphLabelSpreading().fit(table, [0, 1, -1])
+    with pytest.raises(UsageError, match="table of HypergraphLabelSpreading must be one of incidence. Got 'features'"):
+        HypergraphLabelSpreading(table="features").fit(table, [0, 1, -1])
+
+
+def test_samples_and_datasets_are_their_hypergraphs():
+    incidence, truth = communities()
+    hypergraph = Hypergraph.from_scipy(sp.csr_array(incidence))
+    y = hidden(truth, range(10))
+    expected = HypergraphLabelSpreading().fit(hypergraph, y).label_distributions_
+    dataset = NodeDataset(name="communities", hypergraph=hypergraph)
+    np.testing.assert_array_equal(HypergraphLabelSpreading().fit(dataset, y).label_distributions_, expected)
+    samples = NodeSamples(hypergraph)
+    chosen = HypergraphLabelSpreading().fit(samples[:10], truth[:10])
+    np.testing.assert_array_equal(chosen.label_distributions_, expected)
+    np.testing.assert_array_equal(chosen.predict_proba(samples[[7, 30]]), expected[[7, 30]])
+    assert chosen.score(samples[10:], truth[10:]) == (expected.argmax(axis=1) == truth)[10:].mean()
+    named = HypergraphLabelSpreading().fit(samples[:10], np.array(["even", "odd"])[truth[:10]])
+    assert set(named.transduction_) == {"even", "odd"}
+    grid = GridSearchCV(HypergraphLabelSpreading(), {"strength": [0.1, 1.0]}, cv=2, error_score="raise")
+    assert grid.fit(samples, truth).best_score_ > 0.6
+    with pytest.raises(DataError, match="labelled once"):
+        HypergraphLabelSpreading().fit(samples[[1, 1]], [0, 1])
+    with pytest.raises(DataError, match="a label per sample, 10"):
+        HypergraphLabelSpreading().fit(samples[:10], [0, 1])
+
+
 def test_the_name_is_public_and_scikit_learn_is_loaded_only_for_it():
     assert "HypergraphLabelSpreading" in dir(edhnn) and inspect.getdoc(edhnn.HypergraphLabelSpreading)
-    with pytest.raises(AttributeError, match="module 'edhnn' has no attribute 'HypergraphLabelSpreadin'"):
+    with pytest.raises(AttributeError, match="HypergraphLabelSpreadin"):
         _ = edhnn.HypergraphLabelSpreadin
     loaded = "print('sklearn' in sys.modules)"
     code = f"import sys, edhnn; {loaded}; edhnn.HypergraphLabelSpreading; {loaded}"

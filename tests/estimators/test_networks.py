@@ -10,7 +10,16 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from edhnn import DataError, EDHNNClassifier, EDHNNRegressor, Hypergraph, NodeSamples, UsageError, contextual_sbm
+from edhnn import (
+    DataError,
+    EDHNNClassifier,
+    EDHNNRegressor,
+    Hypergraph,
+    NodeSamples,
+    UsageError,
+    contextual_sbm,
+    from_pretrained,
+)
 
 SMALL = dict(hidden=16, epochs=40, dropout=0.2, options={"input_dropout": 0.2})  # half is too much for so few
 CANNOT_APPLY = {
@@ -23,14 +32,15 @@ CANNOT_APPLY = {
 @pytest.mark.filterwarnings("ignore:Sparse CSR tensor support")
 @pytest.mark.usefixtures("without_shape_checks")
 @parametrize_with_checks(
-    [EDHNNClassifier(**SMALL), EDHNNRegressor(**SMALL | {"epochs": 100})], expected_failed_checks=lambda _: CANNOT_APPLY
+    [EDHNNClassifier(**SMALL, table="features"), EDHNNRegressor(**SMALL | {"epochs": 100}, table="features")],
+    expected_failed_checks=lambda _: CANNOT_APPLY,
 )
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
 def test_samples_without_hyperedges_are_answered_alike_together_and_alone(data):
-    fitted = EDHNNClassifier(**SMALL).fit(data.x.numpy(), data.y.numpy())
+    fitted = EDHNNClassifier(**SMALL, table="features").fit(data.x.numpy(), data.y.numpy())
     alone = np.vstack([fitted.predict_proba(row[None]) for row in data.x[:20].numpy()])
     np.testing.assert_allclose(fitted.predict_proba(data.x.numpy())[:20], alone, rtol=1e-5)
 
@@ -110,9 +120,10 @@ def test_values_are_learned_where_they_are_known(data):
 def test_a_plain_table_is_nodes_without_company():
     x = np.random.RandomState(0).randn(40, 3)
     y = (x[:, 0] > 0).astype(int)
-    model = EDHNNClassifier(epochs=60, hidden=16, dropout=0.0, options={"input_dropout": 0.0}).fit(x, y)
+    options = dict(epochs=60, hidden=16, dropout=0.0, options={"input_dropout": 0.0}, table="features")
+    model = EDHNNClassifier(**options).fit(x, y)
     assert model.score(x, y) > 0.8
-    sparse = EDHNNClassifier(hidden=8, epochs=5).fit(sp.csr_matrix(x), y)
+    sparse = EDHNNClassifier(hidden=8, epochs=5, table="features").fit(sp.csr_matrix(x), y)
     assert sparse.predict(sp.csr_matrix(x)).shape == (40,)
 
 
@@ -195,10 +206,11 @@ def test_unknown_values_of_a_plain_table():
     x = np.random.RandomState(0).randn(40, 3)
     y = x[:, 0].copy()
     y[::4] = np.nan
-    model = EDHNNRegressor(epochs=60, hidden=16, dropout=0.0, options={"input_dropout": 0.0}).fit(x, y)
+    options = dict(epochs=60, hidden=16, dropout=0.0, options={"input_dropout": 0.0}, table="features")
+    model = EDHNNRegressor(**options).fit(x, y)
     assert model.score(x, y) > 0.3
     with pytest.raises(ValueError, match="infinity"):
-        EDHNNRegressor(epochs=2).fit(x, np.where(np.isnan(y), np.inf, y))
+        EDHNNRegressor(epochs=2, table="features").fit(x, np.where(np.isnan(y), np.inf, y))
 
 
 def test_columns_in_another_order_are_refused(data):
@@ -243,3 +255,23 @@ def test_features_must_fit(data):
         EDHNNClassifier().fit(data.hypergraph, data.y.numpy())
     with pytest.raises(DataError, match="row per node"):
         NodeSamples(data.hypergraph, torch.zeros(3, 3))
+
+
+def test_a_table_without_a_word_about_its_meaning_is_refused(data):
+    """The same call must not mean an incidence matrix to one estimator and features to another."""
+    for table in (np.eye(4), sp.eye_array(4, format="csr"), pd.DataFrame(np.eye(4))):
+        with pytest.raises(UsageError, match=r"must be a Hypergraph, a NodeDataset or a NodeSamples.*table='features'"):
+            EDHNNClassifier(hidden=8, epochs=2).fit(table, [0, 1, 0, 1])
+    with pytest.raises(UsageError, match="table of EDHNNRegressor must be one of features. Got 'incidence'"):
+        EDHNNRegressor(hidden=8, epochs=2, table="incidence").fit(np.eye(4), [0, 1, 0, 1])
+
+
+def test_a_device_that_is_not_there_is_refused(data):
+    with pytest.raises(UsageError, match="device, on this machine, must be one of auto"):
+        EDHNNClassifier(hidden=8, epochs=2, device="cuda:9").fit(data, data.y.numpy())
+
+
+def test_the_network_can_be_saved(data, tmp_path):
+    model = EDHNNClassifier(hidden=8, epochs=2).fit(data, data.y.numpy())
+    model.pretrained_.save_pretrained(tmp_path / "model")
+    np.testing.assert_allclose(from_pretrained(tmp_path / "model").answers(data), model.predict_proba(data), rtol=1e-6)

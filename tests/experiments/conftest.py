@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from edhnn.training.locks import locked
+from edhnn.parallel import locked
 
 
 @pytest.fixture(scope="session")

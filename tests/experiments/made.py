@@ -1,6 +1,6 @@
 """Records made up for tests: as `edhnn run` would write them, with scores of our choosing."""
 
-from edhnn.experiments.job import Job, cells_of
+from edhnn.experiments.jobs import Job, cells_of
 from edhnn.experiments.records import Records
 
 MACHINE = {"edhnn": "0", "python": "3", "threads": 1}

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from edhnn.experiments.records import Records
-from edhnn.experiments.report.choose import make_content
-from edhnn.experiments.report.markdown import markdown_report
+from edhnn.experiments.report.content import make_content
+from edhnn.experiments.report.render import markdown_report
 
 ROOT = Path(__file__).parents[2]
 

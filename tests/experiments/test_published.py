@@ -3,7 +3,7 @@
 import pytest
 
 from edhnn import DataError, UsageError
-from edhnn.experiments.published import NOTHING, parse_published, published_names, read_published
+from edhnn.experiments.spec import NOTHING, parse_published, published_names, read_published
 
 
 @pytest.mark.parametrize("name", published_names())

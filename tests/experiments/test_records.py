@@ -87,6 +87,59 @@ def test_a_whole_line_that_is_no_record_is_named(tmp_path, line, said):
         Records(tmp_path).read()
 
 
+def test_only_what_was_appended_is_read_again(tmp_path, monkeypatch):
+    from edhnn.experiments import records as module
+
+    parsed = []
+    parse = module._parse
+    monkeypatch.setattr(module, "_parse", lambda line, path, number: parsed.append(line) or parse(line, path, number))
+    reader, writer = Records(tmp_path), Records(tmp_path)
+    for key in "12":
+        writer.append("b", record(key))
+    assert [each["key"] for each in reader.read()] == ["1", "2"]
+    writer.append("a", record("3"))
+    writer.append("b", record("4"))
+    with (tmp_path / "a.jsonl").open("a") as stream:
+        stream.write('{"format": 1, "key": "5", "val')  # a kill
+    assert reader.keys() == {"1", "2", "3", "4"}
+    writer.append("a", record("6"))
+    assert [each["key"] for each in reader.read()] == ["1", "2", "3", "4", "6"]
+    assert len(parsed) == 5
+
+
+def test_a_line_that_gets_its_end_later_is_one_record_and_a_bad_line_after_it_has_its_number(tmp_path):
+    file, records = tmp_path / "a.jsonl", Records(tmp_path)
+    records.append("a", record("1"))
+    file.write_bytes(file.read_bytes().removesuffix(b"\n"))
+    assert len(records.read()) == 1
+    records.append("a", record("2"))
+    assert [each["key"] for each in records.read()] == ["1", "2"]
+    with file.open("a") as stream:
+        stream.write("not json\n")
+    for _ in range(2):
+        with pytest.raises(DataError, match="line 3"):
+            records.read()
+
+
+@pytest.mark.parametrize("change", ["shorter", "replaced", "removed"])
+def test_a_file_that_did_not_only_grow_is_read_anew(tmp_path, change):
+    file, records = tmp_path / "a.jsonl", Records(tmp_path)
+    for key in "12":
+        records.append("a", record(key))
+    records.append("b", record("3"))
+    assert records.keys() == {"1", "2", "3"}
+    first, second = file.read_bytes().splitlines(keepends=True)
+    if change == "shorter":
+        file.write_bytes(second)
+    elif change == "replaced":
+        (tmp_path / "new").write_bytes(second + second.replace(b'"2"', b'"4"') + first)
+        (tmp_path / "new").rename(file)
+    else:
+        file.unlink()
+    expected = {"shorter": {"2", "3"}, "replaced": {"1", "2", "3", "4"}, "removed": {"3"}}[change]
+    assert records.keys() == expected
+
+
 def test_a_file_is_no_results_folder(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(UsageError, match="must be a folder"):

@@ -7,22 +7,22 @@ from html.parser import HTMLParser
 import pytest
 
 from edhnn import UsageError
-from edhnn.experiments.job import cells_of
+from edhnn.experiments.jobs import cells_of
 from edhnn.experiments.records import Records
-from edhnn.experiments.report import plots
-from edhnn.experiments.report.choose import make_content
-from edhnn.experiments.report.curves import GREY, panels_of
-from edhnn.experiments.report.data import report_data
-from edhnn.experiments.report.latex import escape, latex_report
-from edhnn.experiments.report.markdown import markdown_report, markdown_table
+from edhnn.experiments.report import figures as plots
+from edhnn.experiments.report.content import make_content
+from edhnn.experiments.report.figures import GREY, panels_of
 from edhnn.experiments.report.notes import notes_of
-from edhnn.experiments.report.numbers import in_hours, shown_p, signed
-from edhnn.experiments.report.view import cell_text
-from edhnn.experiments.report.write import write_report
+from edhnn.experiments.report.render import (
+    markdown_report,
+    markdown_table,
+    report_data,
+    write_report,
+)
+from edhnn.experiments.report.view import cell_text, in_hours, shown_p, signed
 from edhnn.experiments.spec import packaged_experiment, read_experiment
-
-from .made import failed_record, made_records, write_records
-from .test_claims import noise
+from tests.experiments.analysis.test_claims import noise
+from tests.experiments.made import failed_record, made_records, write_records
 
 VOID = {"meta", "link", "img", "br"}
 
@@ -177,7 +177,7 @@ def test_the_page_is_whole_and_self_contained(tmp_path):
     assert '<tr class="floor">' in page
     assert "[[column]]" in page
     assert (tmp_path / "out" / "figures" / "figure2.png").read_bytes().startswith(b"\x89PNG")
-    assert {path.name for path in written} == {"index.html", "tables.md", "tables.tex", "figure2.png"}
+    assert {path.name for path in written} == {"index.html", "tables.md", "figure2.png"}
     assert write_report(content, tmp_path / "out") == written  # again, over itself
 
 
@@ -194,11 +194,10 @@ def test_labels_of_others_cannot_break_the_page(tmp_path):
     for bad in ("<script>alert", "</script><i>", "</td></button>", "<b>&<"):
         assert bad not in page
     assert r"a_%&\|$" in markdown_table(content.views[0])
-    assert r"a\_\%\&|\$" in latex_report(content)
 
 
 def test_without_plotly_the_picture_stands_in_the_page(tmp_path, monkeypatch):
-    monkeypatch.setattr("edhnn.experiments.report.page.plotly_available", lambda: False)
+    monkeypatch.setattr("edhnn.experiments.report.render.plotly_available", lambda: False)
     page = write_report(content_of(tmp_path, "figure2"), tmp_path / "out")[0].read_text()
     assert "plotly, which draws interactive ones, is not installed" in page
     assert "<noscript>" not in page
@@ -219,17 +218,10 @@ def test_plots_have_a_curve_for_each_row_with_numbers(tmp_path):
 
 def test_tables_as_text(tmp_path):
     content = content_of(tmp_path, "table3", "table7")
-    markdown, latex = markdown_report(content), latex_report(content)
+    markdown = markdown_report(content)
     for table in re.findall(r"(?:^\|.*\|$\n?)+", markdown, re.M):
         assert len({re.sub(r"\\\|", "", line).count("|") for line in table.splitlines()}) == 1
     assert "*Features alone: L1 logistic*" in markdown
-    for body in re.findall(r"\\begin{tabular}{l(r+)}(.*?)\\end{tabular}", latex, re.S):
-        for line in body[1].splitlines():
-            if line.endswith(r"\\") and "multicolumn" not in line:
-                assert len(re.findall(r"(?<!\\)&", line)) == len(body[0])
-    assert latex.count(r"\begin{table*}") == latex.count(r"\end{table*}") == 2
-    assert latex.isascii()
-    assert escape("50 % ± 2_") == r"50 \% $\pm$ 2\_"
 
 
 def test_data_for_machines(tmp_path):

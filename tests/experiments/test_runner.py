@@ -9,12 +9,12 @@ import time
 import pytest
 
 from edhnn import UsageError
-from edhnn.experiments.job import jobs_of
+from edhnn.errors import StoppedError
+from edhnn.experiments.jobs import jobs_of
 from edhnn.experiments.records import Records
-from edhnn.experiments.runner import run_jobs, seconds_left
+from edhnn.experiments.runner import JobTimes, perform, read_jobs, run_jobs, work, write_jobs
 from edhnn.experiments.spec import parse_experiment
-from edhnn.experiments.worker import perform, read_jobs, work, write_jobs
-from edhnn.training.split_run import StoppedError
+from edhnn.parallel import locked
 
 GRID = """
 title = "t"
@@ -93,16 +93,27 @@ def test_a_training_that_diverges_has_a_record_that_says_so(tmp_path):
     assert "metrics" not in record
 
 
-def test_a_job_held_by_somebody_is_left_to_them(tmp_path):
-    from edhnn.training.locks import locked
-
+def test_a_job_held_by_another_process_is_left_to_it(tmp_path):
     records, jobs = Records(tmp_path), grid()
+    write_jobs(jobs, tmp_path / "jobs")
+    script = "import sys; from edhnn.experiments.runner import work_list; work_list(*sys.argv[1:], lambda: False)"
     with locked(records.work / f"{jobs[0].key}.lock"):
-        script = f"import sys; sys.argv = ['w', {str(tmp_path)!r}, {str(tmp_path / 'jobs')!r}]\n"
-        script += "from edhnn.experiments.worker import main; main(lambda: False)"
-        write_jobs(jobs, tmp_path / "jobs")
-        subprocess.run([sys.executable, "-c", script], check=True)
+        subprocess.run([sys.executable, "-c", script, str(tmp_path), str(tmp_path / "jobs")], check=True)
     assert records.keys() == {job.key for job in jobs[1:]}
+
+
+def test_a_worker_reads_each_record_once_however_many_jobs_it_does(tmp_path, monkeypatch):
+    from edhnn.experiments import records as module
+
+    parsed = []
+    parse = module._parse
+    monkeypatch.setattr(module, "_parse", lambda line, path, number: parsed.append(number) or parse(line, path, number))
+    records, jobs = Records(tmp_path), grid()
+    work(jobs[:2], Records(tmp_path), lambda: False)
+    parsed.clear()
+    work(jobs, records, lambda: False)
+    assert sorted(parsed) == [1, 2, 3]  # two that were there, and its own first before its second job
+    assert records.keys() == {job.key for job in jobs}
 
 
 def test_jobs_survive_a_file(tmp_path):
@@ -114,6 +125,13 @@ def test_a_job_asked_to_stop_saves_and_says_so(tmp_path):
     with pytest.raises(StoppedError):
         perform(grid()[0], tmp_path / "work", lambda: True)
     assert (tmp_path / "work" / "state.safetensors").is_file()
+
+
+def seconds_left(jobs, records):
+    times = JobTimes()
+    for record in records:
+        times.add([record])
+    return times.seconds_for(jobs)
 
 
 def test_time_left_goes_by_the_same_cell():

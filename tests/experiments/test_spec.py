@@ -6,12 +6,13 @@ from importlib import resources
 import pytest
 
 from edhnn import DataError, UsageError
-from edhnn.experiments.job import cells_of, jobs_of
+from edhnn.experiments.jobs import cells_of, jobs_of
 from edhnn.experiments.spec import (
     choose_experiments,
     experiment_names,
     find_experiments,
     packaged_experiment,
+    packaged_group,
     parse_experiment,
 )
 
@@ -64,6 +65,21 @@ def test_every_packaged_experiment_resolves_and_names_its_sources(name):
         assert len(shared) >= len(columns)  # labels are how ours and theirs meet
 
 
+def test_only_the_files_that_were_asked_for_are_parsed(monkeypatch):
+    from edhnn.experiments import spec
+
+    parsed = []
+    parse = spec.parse_experiment
+    monkeypatch.setattr(
+        spec, "parse_experiment", lambda text, name, path: parsed.append(name) or parse(text, name, path)
+    )
+    find_experiments("table3")
+    find_experiments("smoke")
+    assert parsed == ["table3", "smoke", "smoke-depth"]
+    monkeypatch.undo()
+    assert all(packaged_group(name) == packaged_experiment(name).group for name in experiment_names())
+
+
 def test_a_cell_takes_the_presets_the_rows_the_columns_and_the_changes_options_in_that_order():
     (net, floor) = cells_of(parse_experiment(GOOD, "x", None))
     options = net.settings["options"]
@@ -93,7 +109,7 @@ def test_training_settings_go_in_the_same_order_and_do_not_touch_bounds():
         ('why = "small"', 'reason = "small"', r"\[\[change\]\] number 1"),
         ('rows = ["net"]\ncolumns = ["one"]', 'rows = ["nett"]', "Did you mean 'net'"),
         ('label = "digits"', 'label = "one"', "named differently"),
-        ('kind = "accuracy"', 'kind = "speed"', "Invalid enum value"),
+        ('kind = "accuracy"', 'kind = "speed"', "kind of the experiment 'x' must be one of accuracy"),
         ("splits = 2", "splits = ", "must be TOML"),
         ('dataset = "csbm-1"', "dataset = 3", "Expected `str`"),
         ("splits = 2", "splits = 0", "at least 1 split"),

@@ -1,8 +1,5 @@
 """Run a kernel by either implementation."""
 
-import os
-from unittest import mock
-
 import pytest
 import torch
 
@@ -15,8 +12,11 @@ both_dtypes = pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
 
 def run(implementation, function, *arguments):
     """Call a kernel with one implementation forced."""
-    with mock.patch.dict(os.environ, {"EDHNN_KERNELS": implementation}):
+    before = kernels.choose(implementation)
+    try:
         return function(*arguments)
+    finally:
+        kernels.choose(before)
 
 
 def calls(values, edge_ptr, step, weight, cut_weight):

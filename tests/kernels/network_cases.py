@@ -21,6 +21,7 @@ def pair_options(draw):
         "norm": draw(st.sampled_from(["none", "weight", "both"])),
         "dropout": draw(st.sampled_from([0.0, 0.25, 0.5, 0.9])),
         "weight": draw(st.booleans()),
+        "mean": draw(st.booleans()),
         "shift": draw(st.sampled_from([0.0, 0.0, 30.0])),  # a mean that is large beside the spread
     }
 
@@ -78,6 +79,7 @@ def call_pair(function, tensors, links, options, seed=7):
         dropout=options["dropout"],
         norm_eps=0.05,
         seed=seed,
+        mean=options["mean"],
         **named,
     )
 

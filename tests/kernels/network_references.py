@@ -72,6 +72,7 @@ def pair_sum(
     dropout=0.0,
     seed=0,
     weight=None,
+    mean=False,
 ):
     rows = [a.new_zeros(a.shape[1]) for _ in range(links.num_rows)]
     for r, s, k in list_links(links):
@@ -83,6 +84,7 @@ def pair_sum(
         z = z if bias is None else z + bias
         message = normed(activated(z, activation), norm_weight, norm_bias, norm_eps)
         message = dropped(message, seed, k, dropout) if dropout else message
+        message = message / int(links.row_ptr[r + 1] - links.row_ptr[r]) if mean else message
         rows[r] = rows[r] + (message if weight is None else weight[k] * message)
     return torch.stack(rows) if rows else a.new_zeros(a.shape)
 

@@ -19,7 +19,7 @@ from tests.kernels.network_cases import (
     random_links,
 )
 
-ALL_ON = dict(bias=True, moments=True, activation="relu", norm="both", dropout=0.25, weight=True, shift=0.0)
+ALL_ON = dict(bias=True, moments=True, activation="relu", norm="both", dropout=0.25, weight=True, mean=True, shift=0.0)
 
 
 @both_dtypes

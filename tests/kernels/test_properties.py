@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from edhnn import kernels
-from edhnn.kernels import torch_kernels_cardinality
+from edhnn.kernels.torch_backend import cardinality
 from tests.kernels.implementations import both_implementations, calls, needs_native, run
 from tests.kernels.strategies import paper_cut_weights, random_case
 
@@ -98,8 +98,8 @@ def test_the_paper_s_potential_vanishes_for_a_huge_step(implementation):
 def test_newton_ends_in_a_few_steps_for_any_cut_weights(monkeypatch, huge, most):
     values, edge_ptr, step, _, cut_weight = random_case(5, [3] * 100 + [8] * 100 + [40] * 20, 1)
     falling = cut_weight.gather(0, kernels.segment_sort(cut_weight.unsqueeze(1), edge_ptr).squeeze(1))
-    pool, counted = torch_kernels_cardinality.pool, []
-    monkeypatch.setattr(torch_kernels_cardinality, "pool", lambda *given: counted.append(1) or pool(*given))
+    pool, counted = cardinality.pool, []
+    monkeypatch.setattr(cardinality, "pool", lambda *given: counted.append(1) or pool(*given))
     for y in (cut_weight, falling):
         counted.clear()
         run("torch", kernels.prox_cardinality, values, edge_ptr, torch.full_like(step, huge), 2, y)

@@ -6,7 +6,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edhnn import DataError, UsageError
-from edhnn.kernels import hash_dropout, row_activation, row_moments
+from edhnn.kernels import (
+    add_bias,
+    column_sum,
+    fold_norm,
+    hash_dropout,
+    linear,
+    row_activation,
+    row_moments,
+    scale_columns,
+)
 from tests.kernels import network_references as references
 from tests.kernels.implementations import both_dtypes, both_implementations, needs_native, run
 from tests.kernels.network_cases import compare
@@ -144,3 +153,119 @@ def test_moments_of_many_rows_do_not_depend_on_threads():
         torch.set_num_threads(threads)
         found.append(run("native", lambda: row_moments(x)))
     assert all(torch.equal(a, b) for a, b in zip(*found, strict=True))
+
+
+SHAPES = pytest.mark.parametrize("shape", [(0, 3), (1, 1), (5, 7), (300, 33), (3000, 64)], ids=str)
+
+
+@both_dtypes
+@both_implementations
+@SHAPES
+@pytest.mark.parametrize("weighted", [False, True])
+def test_column_sums(implementation, dtype, shape, weighted):
+    tensors = {"x": generated(0, *shape).to(dtype)} | ({"weight": generated(1, shape[0]).to(dtype)} if weighted else {})
+
+    def loops(leaves):
+        return (leaves["x"] * (leaves["weight"][:, None] if weighted else 1)).sum(dim=0)
+
+    compare(implementation, lambda leaves: column_sum(**leaves), loops, tensors, dtype)
+
+
+@both_dtypes
+@both_implementations
+@SHAPES
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_bias_is_added_as_often_as_asked(implementation, dtype, shape, weighted):
+    tensors = {"x": generated(0, *shape), "bias": generated(1, shape[1])}
+    tensors |= {"weight": generated(2, shape[0])} if weighted else {}
+
+    def loops(leaves):
+        return leaves["x"] + (leaves["weight"][:, None] if weighted else 1) * leaves["bias"]
+
+    tensors = {name: tensor.to(dtype) for name, tensor in tensors.items()}
+    compare(implementation, lambda leaves: add_bias(**leaves), loops, tensors, dtype)
+
+
+@both_dtypes
+@both_implementations
+@pytest.mark.parametrize("first", [0, 3, 7])
+def test_a_norm_is_taken_into_the_layer_behind_it(implementation, dtype, first):
+    tensors = {"weight": generated(0, 5, 7), "bias": generated(1, 5)}
+    tensors |= {"norm_weight": generated(2, 7), "norm_bias": generated(3, 7)}
+
+    def loops(leaves):
+        scaled = leaves["weight"] * leaves["norm_weight"]
+        centred = scaled - scaled.mean(dim=1, keepdim=True)
+        return torch.cat([centred, (leaves["weight"] @ leaves["norm_bias"] + leaves["bias"])[:, None]], dim=1)
+
+    def joined(leaves):
+        one, two, shift = fold_norm(**leaves, first=first)
+        assert one.shape == (5, first)
+        return torch.cat([one, two, shift[:, None]], dim=1)
+
+    compare(implementation, joined, loops, {name: tensor.to(dtype) for name, tensor in tensors.items()}, dtype)
+
+
+def test_folding_is_the_norm_and_the_layer():
+    x, norm, layer = generated(0, 4, 6), torch.nn.LayerNorm(6).double(), torch.nn.Linear(6, 3).double()
+    with torch.no_grad():
+        norm.weight.uniform_(), norm.bias.uniform_()
+    one, two, shift = fold_norm(layer.weight, layer.bias, norm.weight, norm.bias, 2)
+    spread = (x.var(dim=1, unbiased=False, keepdim=True) + norm.eps).rsqrt()
+    torch.testing.assert_close(spread * (x @ torch.cat([one, two], dim=1).t()) + shift, layer(norm(x)))
+
+
+@both_implementations
+@pytest.mark.parametrize("times", [False, True])
+def test_linear_layers_and_scaled_columns_are_torch_s(implementation, times):
+    leaves = [generated(k, *shape).requires_grad_() for k, shape in enumerate([(50, 7), (5, 7), (5,), (50,)])]
+    x, weight, bias, count = leaves
+    factor = generated(4, 7).requires_grad_()
+    grad = generated(5, 50, 5)
+    wanted = torch.nn.functional.linear(x * factor, weight) + (count[:, None] if times else 1) * bias
+    given = [*leaves[: 4 if times else 3], factor]
+
+    def work():
+        found = linear(scale_columns(x, factor), weight, bias, count if times else None)
+        return [found, *torch.autograd.grad(found, given, grad)]
+
+    for mine, theirs in zip(
+        run(implementation, work), [wanted, *torch.autograd.grad(wanted, given, grad)], strict=True
+    ):
+        torch.testing.assert_close(mine, theirs)
+
+
+@both_implementations
+def test_sums_over_rows_can_be_differentiated_twice(implementation):
+    shapes = [(4, 3), (2, 3), (2,), (3,), (4,)]
+    x, weight, bias, factor, count = (generated(k, *shape).requires_grad_() for k, shape in enumerate(shapes))
+    assert run(implementation, lambda: torch.autograd.gradgradcheck(linear, (x, weight, bias)))
+    assert run(implementation, lambda: torch.autograd.gradgradcheck(scale_columns, (x, factor)))
+    assert run(implementation, lambda: torch.autograd.gradgradcheck(column_sum, (x, count)))
+
+
+@needs_native
+@pytest.mark.usefixtures("instruction_set")
+def test_the_number_of_threads_changes_no_bit_of_a_sum_over_rows():
+    x, weight = generated(0, 5000, 65).float(), generated(1, 5000).float()
+    matrix, vector = generated(2, 700, 333).float(), generated(3, 700).float()
+    found = []
+    for threads in (1, 2, 3):
+        torch.set_num_threads(threads)
+        leaves = [tensor.clone().requires_grad_() for tensor in (matrix, vector, matrix[0], matrix[1])]
+        folded = fold_norm(*leaves, 100)
+        gradients = torch.autograd.grad(sum(part.square().sum() for part in folded), leaves)
+        found.append([column_sum(x), column_sum(x, weight), add_bias(x, x[0], weight), *folded, *gradients])
+    for others in found[1:]:
+        assert all(torch.equal(one, other) for one, other in zip(found[0], others, strict=True))
+
+
+@pytest.mark.usefixtures("without_shape_checks")
+def test_wrong_shapes_beside_rows_are_refused():
+    x = torch.ones(4, 3)
+    with pytest.raises(DataError, match="'weight' must be real numbers of shape .4."):
+        column_sum(x, torch.ones(3))
+    with pytest.raises(DataError, match="'bias' must be real numbers of shape .3."):
+        add_bias(x, torch.ones(4))
+    with pytest.raises(DataError, match=r"'first' must lie in 0..3. Got 4"):
+        fold_norm(x, torch.ones(4), torch.ones(3), torch.ones(3), 4)

@@ -10,7 +10,7 @@ import torch
 from hypothesis import given, settings
 
 from edhnn import DataError, kernels
-from edhnn.kernels import torch_kernels_weighted_cardinality as weighted
+from edhnn.kernels.torch_backend import cardinality as weighted
 from tests.kernels import references
 from tests.kernels.implementations import both_dtypes
 from tests.kernels.strategies import paper_cut_weights, random_case, segments, tensors

@@ -111,7 +111,7 @@ def test_equals_the_loops_forward_and_backward(name, drawn, options, weights, se
 @pytest.mark.parametrize("kernels", ["torch", "native"])
 @pytest.mark.parametrize("name", ["ed-hnn", "ed-hnn-ii", "invariant"])
 def test_single_precision_is_near_for_one_iteration(name, kernels, monkeypatch):
-    monkeypatch.setenv("EDHNN_KERNELS", kernels)
+    monkeypatch.setattr("edhnn.kernels.backend._active", kernels)
     hypergraph = Hypergraph.from_hyperedges([[0, 1, 2, 3], [2, 3, 4], [5], [0, 4, 5]], num_nodes=7)
     options = dict(in_features=FEATURES, num_classes=CLASSES, hidden=16, num_iterations=1, dropout=0.0)
     single = make_model(name, **options, input_dropout=0.0)

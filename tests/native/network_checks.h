@@ -27,6 +27,8 @@ struct NetworkCalls<float> {
     static constexpr auto gather = edhnn_gather_f32, gather_weight = edhnn_gather_weight_f32;
     static constexpr auto rows_forward = edhnn_rows_forward_f32, rows_backward = edhnn_rows_backward_f32;
     static constexpr auto moments_forward = edhnn_moments_forward_f32, moments_backward = edhnn_moments_backward_f32;
+    static constexpr auto column_sum = edhnn_column_sum_f32, add_bias = edhnn_add_bias_f32;
+    static constexpr auto fold_forward = edhnn_fold_forward_f32, fold_backward = edhnn_fold_backward_f32;
     static constexpr auto softmax = edhnn_segment_softmax_f32;
     static constexpr auto softmax_backward = edhnn_segment_softmax_backward_f32;
     static constexpr auto argmax = edhnn_segment_argmax_f32;
@@ -37,6 +39,8 @@ struct NetworkCalls<double> {
     static constexpr auto gather = edhnn_gather_f64, gather_weight = edhnn_gather_weight_f64;
     static constexpr auto rows_forward = edhnn_rows_forward_f64, rows_backward = edhnn_rows_backward_f64;
     static constexpr auto moments_forward = edhnn_moments_forward_f64, moments_backward = edhnn_moments_backward_f64;
+    static constexpr auto column_sum = edhnn_column_sum_f64, add_bias = edhnn_add_bias_f64;
+    static constexpr auto fold_forward = edhnn_fold_forward_f64, fold_backward = edhnn_fold_backward_f64;
     static constexpr auto softmax = edhnn_segment_softmax_f64;
     static constexpr auto softmax_backward = edhnn_segment_softmax_backward_f64;
     static constexpr auto argmax = edhnn_segment_argmax_f64;
@@ -103,7 +107,7 @@ void check_pair(Random& random, const RandomLinks& links, Index channels) {
         pair.column_link = links.column_link.data();
         pair.rows = links.rows, pair.columns = links.columns, pair.channels = channels, pair.threads = threads;
         pair.a = a.data(), pair.b = b.data(), pair.eps = 0.1, pair.kappa = 0.25, pair.norm_eps = 0.01;
-        pair.relu = options & 1, pair.dropout = {options, options & 2 ? 30000 : 0};
+        pair.relu = options & 1, pair.mean = options >> 6 & 1, pair.dropout = {options, options & 2 ? 30000 : 0};
         pair.grad = grad.data(), pair.out = out.data(), pair.grad_a = da.data(), pair.grad_b = db.data();
         if (options & 4) pair.bias = bias.data(), pair.grad_bias = d_bias.data();
         if (options & 8) {
@@ -181,7 +185,7 @@ void check_moments(Random& random, Index rows, Index channels) {
     const auto x = normal<T>(random, rows * channels), ones = std::vector<T>(rows, T(1));
     std::vector<T> mean(rows), spread(rows), dx(x.size());
     edhnn::Moments<T> problem{};
-    problem.rows = rows, problem.channels = channels, problem.threads = 2, problem.x = x.data();
+    problem.rows = rows, problem.channels = channels, problem.threads = 2, problem.width = 3, problem.x = x.data();
     problem.mean = mean.data(), problem.spread = spread.data(), problem.grad_x = dx.data();
     problem.grad_mean = ones.data(), problem.grad_spread = ones.data();
     demand(NetworkCalls<T>::moments_forward(&problem) == 0 && NetworkCalls<T>::moments_backward(&problem) == 0, "the call ends");
@@ -190,6 +194,50 @@ void check_moments(Random& random, Index rows, Index channels) {
     for (Index r = 0; r < rows; ++r) expected += mean[r] + 2 * spread[r], scale += std::abs(mean[r]) + 2 * spread[r];
     for (std::size_t i = 0; i < x.size(); ++i) total += dx[i] * x[i];
     demand(near<T>(total, expected, scale), "moments: homogeneous of degrees 1 and 2");
+}
+
+template <typename T>
+void check_columns(Random& random, Index rows, Index channels) {
+    const auto x = normal<T>(random, rows * channels), weight = normal<T>(random, rows), bias = normal<T>(random, channels);
+    std::vector<T> sums(channels), shifted(x.size());
+    edhnn::Columns<T> problem{};
+    problem.rows = rows, problem.channels = channels, problem.threads = 2, problem.x = x.data(), problem.bias = bias.data();
+    if (random() % 2) problem.weight = weight.data();
+    problem.out = sums.data();
+    demand(NetworkCalls<T>::column_sum(&problem) == 0, "the call ends");
+    problem.out = shifted.data();
+    demand(NetworkCalls<T>::add_bias(&problem) == 0, "the call ends");
+    double expected = 0, found = 0, scale = 0;
+    for (Index r = 0; r < rows; ++r)
+        for (Index c = 0; c < channels; ++c) {
+            const double w = problem.weight != nullptr ? weight[r] : 1.0, moved = shifted[r * channels + c] - x[r * channels + c];
+            demand(near<T>(moved, w * bias[c], std::fabs(w * bias[c]) + std::fabs(x[r * channels + c])), "columns: a bias is added");
+            expected += w * x[r * channels + c], scale += std::fabs(w * x[r * channels + c]);
+        }
+    for (const T sum : sums) found += sum;
+    demand(near<T>(found, expected, scale), "columns: sums are sums");
+}
+
+template <typename T>
+void check_fold(Random& random, Index rows, Index width) {
+    const Index first = width > 0 ? static_cast<Index>(random() % (width + 1)) : 0, second = width - first;
+    const auto weight = normal<T>(random, rows * width), bias = normal<T>(random, rows);
+    const auto gamma = normal<T>(random, width), beta = normal<T>(random, width);
+    const auto g_first = normal<T>(random, rows * first), g_second = normal<T>(random, rows * second), g_bias = normal<T>(random, rows);
+    std::vector<T> one(rows * first), two(rows * second), shift(rows), d_weight(weight.size()), d_gamma(width), d_beta(width);
+    edhnn::Fold<T> problem{};
+    problem.rows = rows, problem.first = first, problem.second = second, problem.threads = 2;
+    problem.weight = weight.data(), problem.bias = bias.data(), problem.gamma = gamma.data(), problem.beta = beta.data();
+    problem.out_first = one.data(), problem.out_second = two.data(), problem.out_bias = shift.data();
+    problem.grad_first = g_first.data(), problem.grad_second = g_second.data(), problem.grad_bias = g_bias.data();
+    problem.grad_weight = d_weight.data(), problem.grad_gamma = d_gamma.data(), problem.grad_beta = d_beta.data();
+    demand(NetworkCalls<T>::fold_forward(&problem) == 0 && NetworkCalls<T>::fold_backward(&problem) == 0, "the call ends");
+    if (width == 0) return;
+    const double parts = dot(one, g_first) + dot(two, g_second), whole = parts + dot(shift, g_bias) - dot(bias, g_bias);
+    const double scale = std::sqrt((dot(one, one) + dot(two, two)) * (dot(g_first, g_first) + dot(g_second, g_second))) +
+                         std::sqrt(dot(shift, shift) * dot(g_bias, g_bias)) + std::fabs(dot(bias, g_bias));
+    demand(near<T>(dot(d_gamma, gamma), parts, scale), "fold: linear in the scale");
+    demand(near<T>(dot(d_weight, weight), whole, scale), "fold: linear in the matrix");
 }
 
 template <typename T>
@@ -224,6 +272,8 @@ void check_network(Random& random) {
     check_gather<T>(random, links, width);
     check_rows<T>(random, links.rows, width);
     check_moments<T>(random, links.rows, width);
+    check_columns<T>(random, links.rows, width);
+    check_fold<T>(random, links.rows, width);
     check_softmax<T>(random, links, width % 10);
 }
 

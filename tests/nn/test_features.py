@@ -47,7 +47,7 @@ def test_links_are_found_once_for_a_matrix():
 
 @pytest.mark.parametrize("kernels", ["torch", "native"])
 def test_what_is_kept_from_inference_serves_training(kernels, monkeypatch):
-    monkeypatch.setenv("EDHNN_KERNELS", kernels)
+    monkeypatch.setattr("edhnn.kernels.backend._active", kernels)
     x = features().float().to_sparse_csr()
     with torch.inference_mode():
         hypergraph = Hypergraph.from_hyperedges([[0, 1, 2], [2, 3, 4], [6, 5]])

@@ -5,7 +5,8 @@ import pytest
 import torch
 from scipy.optimize import minimize_scalar
 
-from edhnn import DataError, FixedLabels, Logistic, SquaredDistance
+from edhnn import DataError, SquaredDistance
+from edhnn.potentials import FixedLabels, Logistic
 
 N = 6
 MU = torch.tensor([[0.3], [1.0], [2.0], [0.7], [5.0], [1.0]], dtype=torch.float64)

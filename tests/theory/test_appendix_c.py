@@ -5,7 +5,7 @@ import torch
 
 from edhnn import CliqueExpansion, DiffusionProblem, DivergenceToMean, GradientDescent, Hypergraph, TotalVariation
 from edhnn.models.registry import make_model
-from edhnn.nn.equivariant import sum_to_nodes
+from edhnn.nn.operators import sum_to_nodes
 
 WIDTH, STEP, STRENGTH = 3, 0.05, 0.7
 

@@ -10,9 +10,11 @@ import torch
 
 from edhnn import DataError, NodeDataset, Split, TrainConfig, UsageError, fit, make_model
 from edhnn.data.dataset import sparse_features
-from edhnn.training.divergence import DivergedError
-from edhnn.training.fit import make_adam
-from edhnn.training.state import read_state, write_state
+from edhnn.errors import DivergedError
+from edhnn.training.checkpoint import read_state, write_state
+from edhnn.training.inputs import Batch, make_inputs, outputs_of
+from edhnn.training.loop import Evaluation, make_adam, run_epochs
+from edhnn.training.objective import make_objective
 
 NAN = float("nan")
 GOLDEN_LOSSES, GOLDEN_EPOCH = [0.614, 0.856, 0.71, 0.667, 0.719], 4
@@ -51,7 +53,7 @@ def test_the_model_holds_what_is_reported(tiny, split):
     model = model_for(tiny)
     config = TrainConfig(epochs=8)
     result = fit(model, tiny, split, config)
-    again = model(tiny.x, config.transformed(tiny.hypergraph))
+    again = model(tiny.x, config.for_model(model).transformed(tiny.hypergraph))
     assert not model.training
     assert torch.equal(again, result.outputs)
     hits = again.argmax(dim=1)[split.test] == tiny.y[split.test]
@@ -118,19 +120,6 @@ def test_a_snapshot_stays_as_it_was_while_training_goes_on(tiny, split):
         assert kept[0].epoch == 3
 
 
-def test_without_dropout_one_pass_serves_evaluation_and_training(tiny, split):
-    calls = []
-    model = model_for(tiny, dropout=0.0, input_dropout=0.0)
-    model.register_forward_hook(lambda *_: calls.append(1))
-    fit(model, tiny, split, TrainConfig(epochs=10))
-    quiet = len(calls)
-    calls.clear()
-    noisy = model_for(tiny)
-    noisy.register_forward_hook(lambda *_: calls.append(1))
-    fit(noisy, tiny, split, TrainConfig(epochs=10))
-    assert (quiet, len(calls)) == (13, 22)
-
-
 def test_stops_early_when_asked(tiny, split):
     records, result = records_of(model_for(tiny), tiny, split, TrainConfig(epochs=200, patience=3))
     assert len(records) == result.epochs < 200
@@ -149,24 +138,79 @@ def test_plain_torch_modules_can_be_trained(tiny, split):
     assert fit(Plain(), tiny, split, TrainConfig(epochs=3)).outputs.shape == (40, 2)
 
 
-class Hiding(torch.nn.Module):
-    """A module whose dropout cannot be seen in its first outputs, as its last layer is zero."""
+class Modes(torch.nn.Module):
+    """A module that notes in which mode it runs."""
 
     def __init__(self):
         super().__init__()
-        self.first, self.last = torch.nn.Linear(6, 8), torch.nn.Linear(8, 2)
-        self.dropout, self.modes = torch.nn.Dropout(0.5), []
-        torch.nn.init.zeros_(self.last.weight)
+        self.linear, self.modes = torch.nn.Linear(6, 2), []
 
     def forward(self, x, hypergraph):
-        self.modes.append(self.training)
-        return self.last(self.dropout(self.first(x)))
+        self.modes.append((self.training, torch.is_grad_enabled()))
+        return self.linear(x)
 
 
-def test_dropout_that_the_first_outputs_hide_stays_on(tiny, split):
-    model = Hiding()
+def test_every_epoch_is_a_training_pass_and_an_evaluation(tiny, split):
+    model = Modes()
     fit(model, tiny, split, TrainConfig(epochs=5))
-    assert model.modes == [True, False] * 5 + [False]
+    assert model.modes == [(True, True), (False, False)] * 5 + [(False, False)]
+
+
+def test_several_batches_make_an_epoch(tiny, split):
+    """Two batches in an epoch are two steps of Adam, at the rates that their maker sets."""
+    model, rates = Modes(), []
+    inputs = make_inputs(tiny, TrainConfig().for_model(model))
+    optimiser = make_adam(model, TrainConfig(learning_rate=0.1))
+    halves = [split.train[::2], split.train[1::2]]
+    objective = make_objective(tiny, split.train)
+
+    def batches(epoch):
+        for number, rows in enumerate(halves):
+            optimiser.param_groups[0]["lr"] = 0.1 / (epoch + number)
+            yield Batch(inputs, tiny.y[rows], rows)
+            rates.append(optimiser.param_groups[0]["lr"])
+
+    def evaluate():
+        metrics = objective.metrics(outputs_of(model, inputs), tiny.y)
+        return Evaluation(train=metrics, valid=metrics, score=metrics["accuracy"], finite=True)
+
+    state = run_epochs(model, optimiser, batches, objective.loss, evaluate, epochs=3)
+    assert (state.epoch, rates) == (3, [0.1 / n for n in (1, 2, 2, 3, 3, 4)])
+    assert optimiser.state[model.linear.weight]["step"] == 6
+    assert 1 <= state.best_epoch <= 3
+    assert torch.equal(model.linear.weight, state.best["linear.weight"])
+
+
+def test_the_models_entry_decides_about_singletons(tiny, split):
+    """HyperGCN is trained without them; with them, the released form with two layers divides by zero degrees."""
+    assert TrainConfig().for_model("hypergcn").transforms == ()
+    assert TrainConfig().for_model("ed-hnn").transforms == ("add_singletons",)
+    assert TrainConfig().for_model(torch.nn.Identity()).transforms == ("add_singletons",)
+    assert TrainConfig(transforms=["add_singletons"]).for_model("hypergcn").transforms == ("add_singletons",)
+    make = lambda: make_model(  # noqa: E731
+        "hypergcn", in_features=6, num_classes=2, layers=2, singletons="released"
+    )
+    result = fit(make(), tiny, split, TrainConfig(epochs=3))
+    alone = fit(make(), tiny, split, TrainConfig(epochs=3, transforms=()))
+    assert torch.equal(result.outputs, alone.outputs)
+    with pytest.raises(DivergedError):
+        fit(make(), tiny, split, TrainConfig(epochs=3, transforms=("add_singletons",)))
+    with pytest.raises(UsageError, match="depend on the model"):
+        TrainConfig().transformed(tiny.hypergraph)
+
+
+@pytest.mark.parametrize("name", ["cuda:9", "meta", "gpu"])
+def test_a_device_that_is_not_there_is_refused(tiny, split, name):
+    with pytest.raises(UsageError, match=f"device, on this machine, must be one of auto.*cpu. Got '{name}'"):
+        fit(model_for(tiny), tiny, split, device=name)
+
+
+@pytest.mark.parametrize("features", ["dense", "sparse"])
+def test_a_device_by_name_is_the_same_training(tiny, split, features):
+    dataset = tiny if features == "dense" else replace(tiny, x=sparse(tiny.x))
+    plain = fit(model_for(tiny), dataset, split, TrainConfig(epochs=3))
+    named = fit(model_for(tiny), dataset, split, TrainConfig(epochs=3), device=torch.device("cpu"))
+    assert torch.equal(plain.outputs, named.outputs)
 
 
 def regression(tiny, targets=1):

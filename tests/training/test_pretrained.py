@@ -11,9 +11,9 @@ import torch
 from edhnn import DataError, Hypergraph, NodeDataset, TrainConfig, UsageError, fit, from_pretrained, make_model
 from edhnn.data.dataset import Provenance, sparse_features
 from edhnn.data.ids import Ids
-from edhnn.training.ensemble import load_models, with_classes
+from edhnn.runs.predict import load_models, with_classes
+from edhnn.runs.results import id_column, prediction_table
 from edhnn.training.inputs import make_inputs
-from edhnn.training.predictions import id_column, prediction_table
 from edhnn.training.pretrained import Pretrained
 
 
@@ -34,7 +34,7 @@ def trained(named, split):
         config=config,
         class_names=named.class_names,
         feature_names=named.feature_names,
-        scaling=make_inputs(named, config).scaling,
+        scaling=make_inputs(named, config.for_model(model)).scaling,
     ), result
 
 

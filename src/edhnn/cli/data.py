@@ -1,36 +1,39 @@
-"""`edhnn data`: list, info, doctor, convert, fetch."""
+"""`edhnn data`: list, info, doctor, convert, fetch; and the doctor's report for people."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
-from dataclasses import fields, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
+from rich.text import Text
 
-from edhnn.cli.doctor_report import print_report
-from edhnn.cli.options import DataDir, Json, ReadOptions, Source, with_read_options
+from edhnn.cli.options import DataDir, Json, ReadOptions, Source, check_targets, with_read_options
 from edhnn.cli.output import console, facts_table, number, print_json, say, say_notes
-from edhnn.cli.targets import check_targets
-from edhnn.data.catalog import cache_folder, catalog, find_published
-from edhnn.data.doctor.examine import examine
-from edhnn.data.doctor.facts import facts
-from edhnn.data.doctor.forecast import forecast
-from edhnn.data.doctor.training_cost import ModelSize
-from edhnn.data.download.fetch import fetch
-from edhnn.data.download.sources import published_dataset, published_datasets
-from edhnn.data.files import open_existing
-from edhnn.data.readers import Format, format_by_name
-from edhnn.data.readers.hif import read_hif
-from edhnn.data.readers.legacy_pickle import read_legacy_pickle
-from edhnn.data.writers import Written, refuse_existing, write_dataset
-from edhnn.data.writers.hif import write_hif
+from edhnn.data.limits import size_in_words
+from edhnn.datasets.download import fetch, published_dataset, published_datasets
+from edhnn.datasets.registry import cache_folder, catalog, find_published
+from edhnn.doctor.checks import SEVERITIES, Finding
+from edhnn.doctor.cost import Forecast, ModelSize, forecast
+from edhnn.doctor.diagnose import Diagnosis, examine
+from edhnn.doctor.summary import facts
 from edhnn.errors import UsageError
+from edhnn.io.files import check_can_write, check_folder, open_existing
+from edhnn.io.formats import Format, Written, format_by_name, write_dataset
+from edhnn.io.hif.reader import read_hif
+from edhnn.io.hif.writer import write_hif
+from edhnn.io.legacy_pickle import read_legacy_pickle
+from edhnn.typing import JsonObject
 
+STYLES = {"error": "bold red", "warning": "yellow", "note": "cyan"}
+_SHOWN_CLASSES = 8
 app = typer.Typer(help="Look at hypergraphs, mend and convert them.", no_args_is_help=True)
 _PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -113,7 +116,7 @@ def doctor(
     size = replace(ModelSize(), hidden=hidden, num_iterations=iterations, epochs=epochs, splits=splits)
     cost = forecast(dataset, size)
     if picture is not None:
-        from edhnn.data.doctor.picture import draw  # matplotlib takes half a second to import
+        from edhnn.plotting.dataset import draw  # matplotlib takes half a second to import
 
         draw(dataset, picture)
     if as_json:
@@ -157,11 +160,11 @@ def convert_dataset(
     """Read a dataset in one format and write it in another; HIF to HIF without any loss."""
     begun = time.perf_counter()
     if legacy_pickle:
-        _refuse_all_but_limits(options, "--legacy-pickle")
+        options.refuse_all_but_limits("--legacy-pickle")
         dataset = read_legacy_pickle(Path(source), options.limits)
     elif options.is_plain_hif(source) and (to or format_by_name(target, writing=True)) == "hif":
-        _refuse_all_but_limits(replace(options, format=None), f"the HIF file '{source}', which is copied as it is")
-        refuse_existing([target], overwrite=force)
+        replace(options, format=None).refuse_all_but_limits(f"the HIF file '{source}', which is copied as it is")
+        check_can_write(target, overwrite=force)
         write_hif(read_hif(Path(source), options.limits), target)
         _report_conversion(Written([target], []), (), begun, as_json=as_json)
         return
@@ -171,26 +174,17 @@ def convert_dataset(
     _report_conversion(written, dataset.provenance.notes, begun, as_json=as_json)
 
 
-def _refuse_all_but_limits(options: ReadOptions, where: str) -> None:
-    """A usage error if an option says how to read something that this is not."""
-    names = (field.name for field in fields(options) if field.name not in ("max_bytes", "max_nodes"))
-    given = [name for name in names if getattr(options, name) not in (None, [])]
-    if given:
-        shown = ", ".join("--" + name.replace("edge_", "hyperedge_").replace("_", "-") for name in given)
-        raise UsageError(f"{shown} cannot be used with {where}.")
-
-
 def _report_conversion(done: Written, notes: Iterable[str], begun: float, *, as_json: bool) -> None:
     paths, removed = ([str(path) for path in found] for found in (done.paths, done.removed))
     if as_json:
-        said = {"written": paths, "removed": removed, "left_behind": done.left_behind, "notes": list(notes)}
+        said = {"written": paths, "removed": removed, "left_behind": done.dropped, "notes": list(notes)}
         print_json({**said, "seconds": round(time.perf_counter() - begun, 3)})
         return
     console().print(f"Written: {', '.join(paths)}", soft_wrap=True, markup=False)
     for path in removed:
         say(f"removed, as it would be read along with '{done.paths[0].name}': {path}", style="yellow")
     say_notes(notes)
-    for lost in done.left_behind:
+    for lost in done.dropped:
         say(f"left behind, as the format cannot hold it: {lost}", style="yellow")
 
 
@@ -206,10 +200,8 @@ def fetch_datasets(
     wanted = list(published_datasets()) if names == ["all"] else names
     specifications = [published_dataset(name) for name in wanted]
     folder = data_dir or cache_folder()
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except (FileExistsError, NotADirectoryError) as error:
-        raise UsageError(f"'{folder}' must be a folder, or not exist yet. It is a file, or lies in one.") from error
+    check_folder(folder)
+    folder.mkdir(parents=True, exist_ok=True)
     rows = []
     for specification in specifications:
         fetch(specification, folder / specification.name, force=force)
@@ -218,3 +210,117 @@ def fetch_datasets(
             console().print(f"{specification.name}: {folder / specification.name}", soft_wrap=True, markup=False)
     if as_json:
         print_json(rows)
+
+
+def print_report(console: Console, diagnosis: Diagnosis, forecast: Forecast) -> None:
+    """Print the whole report.
+
+    Args:
+        console: Where to; colours appear on a terminal only.
+        diagnosis: What `examine` found.
+        forecast: What `forecast` expects.
+    """
+    console.print(facts_table(str(diagnosis.facts["name"]), list(_fact_rows(diagnosis.facts))))
+    console.print()
+    console.print(_summary(diagnosis))
+    for finding in diagnosis.findings:
+        console.print(Padding(_finding_text(finding), (0, 0, 0, 2)))
+        if finding.remedy:
+            console.print(Padding(Text(finding.remedy, style="italic"), (0, 0, 0, 6)))
+    console.print()
+    console.print(_forecast_title(forecast))
+    console.print(_forecast_table(forecast))
+    for line in _forecast_remarks(forecast):
+        console.print(line)
+
+
+def _fact_rows(facts: JsonObject) -> Iterator[tuple[str, str]]:
+    yield "nodes", number(facts["num_nodes"])
+    yield "hyperedges", number(facts["num_hyperedges"])
+    yield "memberships", number(facts["num_incidences"])
+    yield "features", number(facts["num_features"])
+    yield "task", number(facts["task"])
+    if facts["task"] is not None:
+        yield "labelled nodes", number(facts["labelled_nodes"])
+    if facts["class_counts"] is not None:
+        yield "classes", number(facts["num_classes"])
+        yield "nodes per class", _class_balance(facts["class_counts"])
+    yield "degree, mean and largest", f"{number(facts['mean_degree'])}, {number(facts['max_degree'])}"
+    yield (
+        "hyperedge size, mean and largest",
+        f"{number(facts['mean_hyperedge_size'])}, {number(facts['max_hyperedge_size'])}",
+    )
+    yield "components, largest", f"{number(facts['components'])}, {number(facts['largest_component'])} nodes"
+    if facts["task"] == "classification":
+        yield "clique homophily (the paper's)", number(facts["clique_homophily"])
+        yield "  without the node itself", number(facts["clique_homophily_without_self"])
+        yield "  and weighted by shared hyperedges", number(facts["clique_homophily_weighted"])
+        yield "  over pairs", number(facts["clique_edge_homophily"])
+
+
+def _class_balance(counts: list[int]) -> str:
+    shown = ", ".join(f"{count:,}" for count in counts[:_SHOWN_CLASSES])
+    return f"{shown}, ..." if len(counts) > _SHOWN_CLASSES else shown
+
+
+def _summary(diagnosis: Diagnosis) -> Text:
+    if not diagnosis.findings:
+        return Text("Findings: none", style="bold green")
+    parts = [
+        (f"{count} {severity}{'' if count == 1 else 's'}", STYLES[severity])
+        for severity in SEVERITIES
+        if (count := diagnosis.count(severity))
+    ]
+    words = Text("Findings: ", style="bold")
+    for place, (part, style) in enumerate(parts):
+        words.append(", " if place else "").append(part, style=style)
+    return words
+
+
+def _finding_text(finding: Finding) -> Text:
+    words = Text()
+    words.append(finding.severity, style=STYLES[finding.severity]).append(f" {finding.code}: ", style="bold")
+    words.append(finding.message)
+    if finding.examples:
+        more = ", ..." if finding.count > len(finding.examples) else ""
+        words.append(f" First: {', '.join(repr(name) for name in finding.examples)}{more}", style="dim")
+    return words
+
+
+def _forecast_title(forecast: Forecast) -> Text:
+    size = forecast.size
+    words = f"{size.num_iterations} iterations, {size.epochs} epochs, {size.splits} splits"
+    return Text(f"Training ED-HNN (width {size.hidden}, {words})", style="bold")
+
+
+def _forecast_table(forecast: Forecast) -> Table:
+    part = "the whole dataset" if forecast.timed_share > 0.99 else f"{forecast.timed_share:.1%} of the dataset"
+    return facts_table(
+        "",
+        [
+            ("parameters", number(forecast.parameters)),
+            ("peak memory", size_in_words(forecast.peak_bytes)),
+            ("a training step", duration_in_words(forecast.seconds_per_step)),
+            ("the whole run", duration_in_words(forecast.seconds_per_run)),
+            ("timed on this machine", f"steps on {part}, {forecast.flops_per_second / 1e9:.0f} GFLOP/s"),
+        ],
+    )
+
+
+def _forecast_remarks(forecast: Forecast) -> Iterator[Text]:
+    if forecast.machine_bytes is None:
+        return
+    memory = size_in_words(forecast.machine_bytes)
+    if forecast.fits:
+        yield Text(f"It fits in this machine's memory, {memory}.", style="green")
+    else:
+        yield Text(f"It does not fit in this machine's memory, {memory}: take a narrower model.", style="bold red")
+
+
+def duration_in_words(seconds: float) -> str:
+    """A duration for people: ``12 ms``, ``3.4 s``, ``5.0 min``, ``2.1 h``, ``3.0 days``."""
+    for bound, divisor, unit in ((1, 1e-3, "ms"), (60, 1, "s"), (3600, 60, "min"), (86400, 3600, "h")):
+        if seconds < bound:
+            value = seconds / divisor
+            return f"{value:.1f} {unit}" if value < 10 else f"{value:.0f} {unit}"
+    return f"{seconds / 86400:.1f} days"

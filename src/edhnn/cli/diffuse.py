@@ -6,25 +6,29 @@ import math
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import pyarrow as pa
 import torch
 import typer
 
-from edhnn.cli.options import Json, ReadOptions, Source, with_read_options
+from edhnn.cli.options import Json, ReadOptions, Source, check_targets, with_read_options
 from edhnn.cli.output import console, facts_table, print_json, say, say_notes
-from edhnn.cli.targets import check_targets
-from edhnn.data.atomic import atomic_file
 from edhnn.data.dataset import NodeDataset
-from edhnn.data.progress import DelayedBar
-from edhnn.data.readers.seeds import read_seeds
-from edhnn.data.writers.tables import write_table
-from edhnn.diffusion.diffuse import PotentialName, SolverName, diffuse
-from edhnn.diffusion.solution import Outcome, Solution, StepRecord
+from edhnn.diffusion.diffusion import SOLVERS, diffuse
+from edhnn.diffusion.solver import Outcome, Solution, StepRecord
 from edhnn.errors import UsageError
-from edhnn.hypergraph import Hypergraph
-from edhnn.training.predictions import id_column
+from edhnn.hypergraph.hypergraph import Hypergraph
+from edhnn.io.files import DelayedBar
+from edhnn.io.tables.reader import read_seeds
+from edhnn.io.tables.writer import id_column, write_table
+from edhnn.potentials.registry import POTENTIALS
+
+if TYPE_CHECKING:
+    PotentialName: TypeAlias = str
+    SolverName: TypeAlias = str
+else:
+    PotentialName, SolverName = (Literal[tuple(names)] for names in (POTENTIALS, SOLVERS))
 
 
 @with_read_options
@@ -109,12 +113,12 @@ def write_scores(dataset: NodeDataset, scores: torch.Tensor, target: Path) -> No
 
 def draw(dataset: NodeDataset, looks: list[tuple[StepRecord, torch.Tensor]], title: str, target: Path) -> None:
     """The solve on one page, as a PNG."""
-    from edhnn.diffusion.picture import Look, picture  # matplotlib takes half a second to import
+    from edhnn.plotting.diffusion import Look, diffusion_picture  # matplotlib takes half a second to import
+    from edhnn.plotting.style import save_figure
 
     names = [str(name) for name in dataset.node_ids.to_list()]
-    figure = picture(dataset.hypergraph, [Look(*look) for look in looks], title=title, names=names)
-    with atomic_file(target) as temporary:
-        figure.savefig(temporary, format="png", dpi=150, metadata={"Software": None})
+    figure = diffusion_picture(dataset.hypergraph, [Look(*look) for look in looks], title=title, names=names)
+    save_figure(figure, target, dpi=150)
 
 
 def _finite(value: float) -> float | None:

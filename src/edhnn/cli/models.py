@@ -1,15 +1,18 @@
-"""`edhnn models`: the registry, with every option and its default."""
+"""`edhnn models` and `edhnn presets`: the models with their options, and the sizes recorded for datasets."""
 
 from __future__ import annotations
 
 from dataclasses import MISSING, fields
+from typing import Annotated
 
+import typer
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from edhnn.cli.options import Json
 from edhnn.cli.output import console, print_json
 from edhnn.models.registry import MODELS
+from edhnn.runs.presets import list_presets, tabulate
 from edhnn.typing import JsonObject
 
 
@@ -35,3 +38,39 @@ def _options(config: object) -> JsonObject:
         option.name: None if option.default is MISSING else option.default
         for option in fields(config)  # type: ignore[arg-type]
     }
+
+
+def presets_command(
+    *,
+    model: Annotated[str, typer.Option("--model", help="The model; `edhnn models` lists them.")] = "ed-hnn",
+    as_json: Json = False,
+) -> None:
+    """List the sizes that `edhnn train DATASET --preset paper` and `official` use, and where they come from."""
+    found = list_presets(model)
+    if as_json:
+        print_json(
+            [
+                {
+                    "preset": name,
+                    "dataset": dataset,
+                    "model": preset.model,
+                    "options": preset.options,
+                    "train": preset.train,
+                    "origin": preset.origin,
+                }
+                for name, presets in found.items()
+                for dataset, preset in presets.items()
+            ]
+        )
+        return
+    for name, presets in found.items():
+        sizes = tabulate(presets)
+        table = Table(box=SIMPLE_HEAD, title=f"--preset {name}", title_justify="left")
+        table.add_column("dataset")
+        table.add_column("sizes")
+        for dataset, *values in sizes.rows:
+            listed = zip(sizes.headings[1:], values, strict=True)
+            table.add_row(dataset, ", ".join(f"{option}={value}" for option, value in listed))
+        console().print(table)
+        console().print(f"For all: {', '.join(f'{key}={value}' for key, value in sizes.common.items())}")
+        console().print(*sizes.origins, "", sep="\n")

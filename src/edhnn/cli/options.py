@@ -1,4 +1,4 @@
-"""Options that several commands share, and what they mean together: which dataset the user wants read."""
+"""Options that several commands share, the dataset they ask for, and checks of the files a command will write."""
 
 from __future__ import annotations
 
@@ -11,18 +11,22 @@ from typing import Annotated, Literal, final, get_type_hints
 
 import typer
 
-from edhnn.data.catalog import catalog, load_dataset
 from edhnn.data.dataset import NodeDataset, Task
-from edhnn.data.files import Limits
-from edhnn.data.readers import Format, detect_format, read_dataset
-from edhnn.data.readers.tables import TableRequest
-from edhnn.data.synthetic import MAX_SEED
+from edhnn.data.limits import Limits
+from edhnn.datasets.registry import catalog, load_dataset
+from edhnn.datasets.synthetic import MAX_SEED
 from edhnn.errors import UsageError, unknown_name
+from edhnn.io.file_format import TableRequest
+from edhnn.io.files import check_can_write
+from edhnn.io.formats import Format, detect_format, read_dataset
+from edhnn.io.tables.names import table_name
 
 _TABLES, _COLUMNS, _CATALOGUE, _LIMITS = "Incidence tables", "Labels and features", "Catalogue", "Limits"
-
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of text for people.")]
 Source = Annotated[str, typer.Argument(metavar="NAME_OR_FILE", help="A catalogue name, a file or a folder.")]
+DeviceName = Annotated[
+    str, typer.Option("--device", help="Where to run the model: cpu, cuda, cuda:1, mps, or auto for the best there is.")
+]
 FormatOption = Annotated[Format | None, typer.Option("--format", help="The format, where the name does not say it.")]
 Label = Annotated[
     list[str] | None,
@@ -74,7 +78,6 @@ MaxBytes = Annotated[
     int, typer.Option("--max-bytes", min=1, help="Largest input, decompressed.", rich_help_panel=_LIMITS)
 ]
 MaxNodes = Annotated[int, typer.Option("--max-nodes", min=0, help="Most nodes in a file.", rich_help_panel=_LIMITS)]
-
 Kind = Literal["catalogue", "file"]
 
 
@@ -126,6 +129,12 @@ class ReadOptions:
         if kind_of(source) == "catalogue" or self.label or self.features is not None or self.task:
             return False
         return (self.format or detect_format(Path(source))) == "hif"
+
+    def refuse_all_but_limits(self, where: str) -> None:
+        """Raise a usage error if an option says how to read something that this is not."""
+        names = [field.name for field in fields(self) if field.name not in ("max_bytes", "max_nodes")]
+        flags = {name: "--" + name.replace("edge_", "hyperedge_").replace("_", "-") for name in names}
+        _refuse({flags[name]: getattr(self, name) for name in names}, where)
 
     def _from_catalogue(self, name: str) -> NodeDataset:
         unused = {"--label": self.label, "--features": self.features, "--task": self.task, "--format": self.format}
@@ -200,3 +209,17 @@ def _refuse(options: Mapping[str, object], where: str) -> None:
     given = [name for name, value in options.items() if value is not None and value != []]
     if given:
         raise UsageError(f"{', '.join(given)} cannot be used with {where}.")
+
+
+def check_targets(*files: Path | None, table: Path | None = None, picture: Path | None = None, overwrite: bool) -> None:
+    """Refuse targets that could not be written at the end. Their endings differ, so neither replaces the other.
+
+    Raises:
+        UsageError: if a name ends otherwise than it must, its folder is missing, it is a folder, or something is there
+            that may not be replaced.
+    """
+    if table is not None:
+        table_name(table)
+    if picture is not None and picture.suffix.lower() != ".png":
+        raise UsageError(f"A picture must end in .png. Got '{picture.name}'.")
+    check_can_write(*(path for path in (*files, table, picture) if path is not None), overwrite=overwrite)

@@ -6,12 +6,14 @@ import io
 import json
 import sys
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from edhnn.typing import JsonObject
+if TYPE_CHECKING:
+    from edhnn.typing import JsonObject  # which loads numpy, and `edhnn --help` must be quick
 
 
 def print_json(content: JsonObject | list[JsonObject]) -> None:

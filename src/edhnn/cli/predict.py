@@ -8,16 +8,15 @@ from typing import Annotated
 
 import typer
 
-from edhnn.cli.options import Json, ReadOptions, Source, kind_of, with_read_options
+from edhnn.cli.options import DeviceName, Json, ReadOptions, Source, check_targets, kind_of, with_read_options
 from edhnn.cli.output import console, facts_table, number, print_json, say_notes
-from edhnn.cli.targets import check_targets
-from edhnn.data.catalog import catalog
 from edhnn.data.dataset import NodeDataset
-from edhnn.data.writers.tables import write_table
+from edhnn.datasets.registry import catalog
 from edhnn.errors import DataError, UsageError
-from edhnn.training.ensemble import load_models
-from edhnn.training.evaluate import evaluate_run
-from edhnn.training.predictions import prediction_table
+from edhnn.io.tables.writer import write_table
+from edhnn.runs.evaluate import evaluate_run
+from edhnn.runs.predict import load_models
+from edhnn.runs.results import prediction_table
 from edhnn.training.pretrained import Pretrained
 
 Run = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder, or a folder with a pretrained model.")]
@@ -33,6 +32,7 @@ def predict_command(
     *,
     out: Annotated[Path, typer.Option("--out", help="Write predictions here: .csv, .tsv or .parquet.")],
     split: SplitNumber = None,
+    device: DeviceName = "cpu",
     force: Annotated[bool, typer.Option("--force", help="Replace what is there.")] = False,
     as_json: Json = False,
     options: ReadOptions,
@@ -42,7 +42,7 @@ def predict_command(
     models = load_models(run, split)
     dataset = models.first.fitted(_read_like(options, source, models.first))
     say_notes(dataset.provenance.notes)
-    answers = models.answers(dataset)
+    answers = models.answers(dataset, device=device)
     write_table(prediction_table(dataset, answers, models.first), out)
     facts = {"predictions": str(out), "num_nodes": len(answers), "models": len(models.members)}
     if as_json:
@@ -54,13 +54,19 @@ def predict_command(
 
 @with_read_options
 def evaluate_command(
-    run: Run, source: Source, *, split: SplitNumber = None, as_json: Json = False, options: ReadOptions
+    run: Run,
+    source: Source,
+    *,
+    split: SplitNumber = None,
+    device: DeviceName = "cpu",
+    as_json: Json = False,
+    options: ReadOptions,
 ) -> None:
     """Compare a run's predictions with the labels of a hypergraph; on the run's own data, with test labels only."""
     models = load_models(run, split)
     dataset = _read_like(options, source, models.first, labels=True)
     say_notes(dataset.provenance.notes)
-    found = evaluate_run(run, dataset, split, models=models)
+    found = evaluate_run(run, dataset, split, models=models, device=device)
     if as_json:
         print_json(found)
         return

@@ -9,17 +9,16 @@ from typing import Annotated
 
 import typer
 
-from edhnn.cli.options import Json, ReadOptions, with_read_options
+from edhnn.cli.options import DeviceName, Json, ReadOptions, with_read_options
 from edhnn.cli.output import console, facts_table, print_json, say, say_notes
-from edhnn.data.files import size_in_words
-from edhnn.errors import MachineError, machine_errors
-from edhnn.training.places import check_folder
-from edhnn.training.presets import PresetName
-from edhnn.training.request import Request, request_from_file, request_from_settings
-from edhnn.training.run import train
-from edhnn.training.run_folder import RunFolder
-from edhnn.training.split_run import StoppedError
-from edhnn.training.summary import RunSummary
+from edhnn.data.limits import size_in_words
+from edhnn.errors import MachineError, StoppedError, machine_errors
+from edhnn.io.files import check_folder
+from edhnn.runs.folder import RunFolder
+from edhnn.runs.plan import make_plan, parse_settings
+from edhnn.runs.presets import PresetName
+from edhnn.runs.results import RunSummary
+from edhnn.runs.run import train
 
 _RUNS = Path("runs")
 
@@ -53,26 +52,23 @@ def train_command(
     tensorboard: Annotated[
         bool, typer.Option("--tensorboard", help="Write events for TensorBoard in the run folder, while training.")
     ] = False,
+    device: DeviceName = "cpu",
     as_json: Json = False,
     options: ReadOptions,
 ) -> None:
     """Train a model: ten splits, 500 epochs, first best validation epoch; leaves a run folder with a report."""
-    asked = request_from_file(config) if config is not None else Request()
-    given = Request(
-        model=model, preset=preset, splits=splits, seed=seed, train={} if epochs is None else {"epochs": epochs}
-    )
-    asked = given.over(asked)
     dataset = options.read(source)
     say_notes(dataset.provenance.notes)
-    named = request_from_settings(settings or [], asked.model or "ed-hnn")
-    plan = named.over(asked).plan(dataset)
+    named = {} if epochs is None else {"epochs": epochs}
+    named |= parse_settings(settings or [])
+    plan = make_plan(dataset, model, preset=preset, splits=splits, seed=seed, settings=named, file=config)
     folder = out or _default_folder(f"{dataset.name}-{plan.model}", resume=resume)
     check_folder(folder)
     if not as_json:
         say(f"{plan.model} on {dataset.name}, {plan.num_splits} splits, {plan.train.epochs} epochs; {plan.origin}")
     try:
         with machine_errors():
-            summary = train(dataset, plan, out=folder, resume=resume, jobs=jobs, tensorboard=tensorboard)
+            summary = train(dataset, plan, out=folder, resume=resume, jobs=jobs, tensorboard=tensorboard, device=device)
     except StoppedError as stopped:
         say(f"{stopped} Go on with: {_resume_command(folder)}")
         raise typer.Exit(StoppedError.exit_code) from stopped

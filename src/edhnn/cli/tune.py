@@ -12,15 +12,14 @@ from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.table import Table
 
-from edhnn.cli.options import Json, ReadOptions, with_read_options
+from edhnn.cli.options import DeviceName, Json, ReadOptions, check_targets, with_read_options
 from edhnn.cli.output import console, print_json, say, say_notes
-from edhnn.errors import UsageError
-from edhnn.experiments.tuning.search import Search, Space, TuningResult, write_winner
-from edhnn.experiments.tuning.tune import tune
-from edhnn.training.places import check_folder
-from edhnn.training.request import Request, request_from_settings
-from edhnn.training.split_run import StoppedError
-from edhnn.training.stopping import listening
+from edhnn.errors import StoppedError, UsageError
+from edhnn.io.files import check_folder
+from edhnn.parallel import catch_signals
+from edhnn.runs.plan import make_plan, parse_settings
+from edhnn.tuning.run import tune
+from edhnn.tuning.search import Search, Space, TuningResult, write_winner
 
 _BEST = 8
 
@@ -51,32 +50,33 @@ def tune_command(
     ] = None,
     storage: Annotated[
         str | None,
-        typer.Option(
-            "--storage", help="Journal file or sqlite:///FILE, gone on with; tune/DATASET-MODEL.journal if not given."
-        ),
+        typer.Option("--storage", help="SQLite file of the study; an existing one is resumed [tune/DATASET-MODEL.db]."),
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", help="Write the winner for `edhnn train --config`.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace that file if it exists.")] = False,
+    device: DeviceName = "cpu",
     as_json: Json = False,
     options: ReadOptions,
 ) -> None:
     """Search a model's sizes by validation scores; test labels are never read. Interrupted, run it again."""
-    if out is not None:
-        _check_free(out, force)
+    check_targets(out, overwrite=force)
     dataset = options.read(source)
     say_notes(dataset.provenance.notes)
-    named = request_from_settings(settings or [], model)
-    asked = Request(model=model, splits=splits, seed=seed, train={} if epochs is None else {"epochs": epochs})
-    plan = named.over(asked).plan(dataset)
-    fixed = tuple(sorted({*named.options, *named.train}))
+    named = parse_settings(settings or [])
+    asked = {} if epochs is None else {"epochs": epochs}
+    plan = make_plan(dataset, model, splits=splits, seed=seed, settings=asked | named)
+    fixed = tuple(sorted(named))
     search = Search(plan=plan, trials=trials, space=space, fixed=fixed, prune=prune)
-    place = storage or str(Path("tune") / f"{dataset.name}-{plan.model}.journal".replace("/", "-"))
+    place = storage or str(Path("tune") / f"{dataset.name}-{plan.model}.db".replace("/", "-"))
     _check_storage(place)
+    old = Path(place).with_suffix(".journal")
+    if storage is None and old.is_file() and not Path(place).is_file():
+        say(f"note: '{old}' is a study of an earlier version, which this one does not read; a new one begins")
     if not as_json:
         say(f"{plan.model} on {dataset.name}, space {space}, {splits} splits, {plan.train.epochs} epochs; in {place}")
     try:
-        with listening() as wish:
-            result = tune(dataset, search, storage=place, jobs=jobs, should_stop=wish)
+        with catch_signals() as stop:
+            result = tune(dataset, search, storage=place, jobs=jobs, should_stop=stop, device=device)
     except StoppedError as stopped:
         say(f"{stopped} Go on with: {shlex.join(['edhnn', *sys.argv[1:]])}")
         raise typer.Exit(StoppedError.exit_code) from stopped
@@ -85,17 +85,7 @@ def tune_command(
     if as_json:
         print_json({**result.to_json(), "config": None if out is None else str(out)})
     else:
-        _print(result, out)
-
-
-def _check_free(out: Path, force: bool) -> None:
-    """Refuse a place for the winner before hours are spent on finding it."""
-    if out.is_dir():
-        raise UsageError(f"'{out}' must be a file. It is a folder.")
-    if out.exists() and not force:
-        raise UsageError(f"'{out}' exists already. Choose another name, or replace it with --force.")
-    if not out.parent.is_dir():
-        raise UsageError(f"The folder '{out.parent}' must exist before '{out.name}' is written into it.")
+        _print_search(result, out)
 
 
 def _check_storage(storage: str) -> None:
@@ -106,7 +96,7 @@ def _check_storage(storage: str) -> None:
     check_folder(path.parent)
 
 
-def _print(result: TuningResult, out: Path | None) -> None:
+def _print_search(result: TuningResult, out: Path | None) -> None:
     unit = "" if result.minimise else " %"
     title = f"{result.search.plan.model} on {result.dataset}: the best of {len(result.ranking)} trials"
     table = Table(title=escape(title), box=SIMPLE_HEAD, title_justify="left", title_style="bold")

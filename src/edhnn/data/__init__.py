@@ -1,1 +1,5 @@
-"""Datasets: the value, its readers and writers, the catalogue, and the doctor."""
+"""Datasets: the value, its ids, labels, features, splits and fingerprints."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

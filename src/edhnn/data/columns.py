@@ -1,34 +1,243 @@
-"""Which columns are labels and which are features: asked for by name, or guessed and said aloud.
+"""Turn named columns into labels, features and attributes.
 
-A node table and the attributes of a HIF document are both named columns. A column that was not taken as label or
-feature stays an attribute.
+A node table and the attributes of a HIF document are both named columns. Labels and features are asked for by name, or
+guessed, and a note says so. Labels are classes, several labels at once, or real values. A column that is neither label
+nor feature stays an attribute.
 """
 
 from __future__ import annotations
 
+import math
+import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, final
+from typing import Any, NamedTuple, TypeAlias, TypedDict, final
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 import torch
 from torch import Tensor
 
-from edhnn.data.column_values import (
-    Column,
-    as_list,
-    first_other,
-    is_rounded,
-    mostly_numbers,
-    numbers_in,
-    numbers_or_nothing,
-)
-from edhnn.data.dataset import Task
-from edhnn.data.labels import Labels, labels_from_columns, labels_from_values
+from edhnn.data.dataset import UNLABELLED, Task
 from edhnn.errors import DataError, UsageError, unknown_name
-from edhnn.typing import JsonObject
+from edhnn.typing import BoolArray, FloatArray, JsonObject, NodeOrEdgeId
+
+Column: TypeAlias = "Sequence[Any] | pa.ChunkedArray"
+_NUMBER = r"(?i)^\s*[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?|nan|inf|infinity)\s*$"
+
+
+def numbers_in(column: Column) -> FloatArray | None:
+    """Return a column as floats, NaN where empty; ``None`` if it is empty or holds anything but numbers."""
+    if isinstance(column, pa.ChunkedArray):
+        if not (
+            pa.types.is_integer(column.type) or pa.types.is_floating(column.type) or pa.types.is_boolean(column.type)
+        ):
+            return None
+        return np.asarray(column.cast(pa.float64(), safe=False).to_numpy(), dtype=np.float64)
+    if any(value is not None for value in column) and all(
+        value is None or (isinstance(value, int | float) and not isinstance(value, bool)) for value in column
+    ):
+        with suppress(OverflowError):  # an integer beyond all floats stays an attribute
+            return np.array([np.nan if value is None else value for value in column], dtype=np.float64)
+    return None
+
+
+def numbers_or_nothing(column: Column) -> FloatArray | None:
+    """Like `numbers_in`, but an all-empty column counts as numeric (all NaN)."""
+    numbers = numbers_in(column)
+    if numbers is None and all(value is None for value in as_list(column)):
+        return np.full(len(column), np.nan)
+    return numbers
+
+
+def as_list(column: Column) -> list[Any]:
+    """Return a column as a plain list."""
+    return list(column.to_pylist() if isinstance(column, pa.ChunkedArray) else column)
+
+
+def is_rounded(column: Column, numbers: FloatArray) -> bool:
+    """Tell whether 32 bits would round a column of whole numbers: 5551234567 becomes 5551234560.
+
+    Args:
+        column: The column.
+        numbers: What `numbers_in` returned for it.
+
+    Returns:
+        Whether features made of it would be other numbers.
+    """
+    known = ~np.isnan(numbers)
+    if not (numbers[known] == np.trunc(numbers[known])).all():
+        return False
+    with np.errstate(over="ignore"):
+        if (numbers.astype(np.float32)[known] != numbers[known]).any():
+            return True
+    beyond = np.flatnonzero(np.abs(numbers) >= 2**53)  # where 64 bits may have rounded already
+    values = column.take(pa.array(beyond)) if isinstance(column, pa.ChunkedArray) else [column[int(i)] for i in beyond]
+    return any(value != number for value, number in zip(as_list(values), numbers[beyond].tolist(), strict=True))
+
+
+def exact_array(values: Iterable[Any]) -> pa.Array:
+    """Convert values to an Arrow array, arrays to lists.
+
+    Raises:
+        pa.ArrowInvalid: if they are of several kinds, or lists and dictionaries would not stay what they are.
+    """
+    plain = [value.tolist() if isinstance(value, np.ndarray | np.generic | Tensor) else value for value in values]
+    array = pa.array(plain)
+    if pa.types.is_nested(array.type) and repr(array.to_pylist()) != repr(plain):
+        raise pa.ArrowInvalid("its lists or dictionaries differ in the kinds or names of what is in them")
+    return array
+
+
+def mostly_numbers(column: Column) -> bool:
+    """Tell whether a column has other entries than numbers, but fewer of them."""
+    numbers, known = _looks(column)
+    count, all_known = int(numbers.sum()), int(known.sum())
+    return all_known - count < count < all_known
+
+
+def first_other(column: Column) -> tuple[int, Any]:
+    """Return row and value of the first entry that is no number; if all look like numbers, of the first entry."""
+    numbers, known = _looks(column)
+    others = known & ~numbers
+    row = int(np.argmax(others if others.any() else known))
+    return row, as_list(column[row : row + 1])[0]
+
+
+def _looks(column: Column) -> tuple[BoolArray, BoolArray]:
+    """Return which entries are numbers or spell one, and which are present."""
+    if isinstance(column, pa.ChunkedArray):
+        known = pc.is_valid(column).to_numpy()
+        if not pa.types.is_string(column.type):
+            return np.zeros(len(column), dtype=np.bool_), known
+        return pc.fill_null(pc.match_substring_regex(column, _NUMBER), fill_value=False).to_numpy(), known
+    numbers = [_is_number(value) for value in column]
+    return np.array(numbers, dtype=np.bool_), np.array([value is not None for value in column], dtype=np.bool_)
+
+
+def _is_number(value: Any) -> bool:
+    """Tell whether a value is a number within the range of floats."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return isinstance(value, float) or abs(value) <= sys.float_info.max
+
+
+RawLabel = str | int | float | None
+
+
+class Labels(NamedTuple):
+    """Labels ready for a `NodeDataset`."""
+
+    y: Tensor
+    task: Task
+    class_names: tuple[NodeOrEdgeId, ...] | None
+
+
+class LabelFields(TypedDict):
+    """The fields of a `NodeDataset` that are about labels."""
+
+    y: Tensor | None
+    task: Task | None
+    class_names: tuple[NodeOrEdgeId, ...] | None
+
+
+def label_fields(labels: Labels | None) -> LabelFields:
+    """Return the fields of a `NodeDataset` for labels, or for none."""
+    if labels is None:
+        return {"y": None, "task": None, "class_names": None}
+    return {"y": labels.y, "task": labels.task, "class_names": labels.class_names}
+
+
+def recorded_columns(details: object, y: Tensor | None) -> tuple[str, ...]:
+    """Return the label columns named in a provenance; none unless each column of the labels has its own name."""
+    names = details.get("label_columns") if isinstance(details, Mapping) else None
+    width = 0 if y is None else int(y.shape[1]) if y.dim() == 2 else 1
+    if not isinstance(names, list | tuple) or len(names) != width or not all(isinstance(name, str) for name in names):
+        return ()
+    return tuple(names) if len(set(names)) == width else ()
+
+
+def labels_from_values(values: Sequence[RawLabel], task: Task | None = None) -> Labels:
+    """Make one label per node: classes if all are text or whole numbers, real values otherwise.
+
+    Args:
+        values: Labels as found; ``None`` or NaN where unknown. Text classes are numbered in alphabetical order,
+            integer classes in ascending order.
+        task: ``classification`` or ``regression``; by default it follows from the values.
+
+    Returns:
+        The labels.
+
+    Raises:
+        DataError: if text and numbers are mixed, or real values are asked for and text is there.
+    """
+    known = [value for value in values if not _missing(value)]
+    kinds = {str if isinstance(value, str) else float for value in known}
+    if len(kinds) > 1:
+        shown = next(value for value in known if isinstance(value, str))
+        raise DataError(f"Labels must be all text or all numbers. Got both, such as '{shown}' beside a number.")
+    real = any(isinstance(value, float) and not value.is_integer() for value in known)
+    if task == "regression" or (task is None and real):
+        if str in kinds:
+            raise DataError(f"Labels for regression must be numbers. Got '{known[0]}'.")
+        numbers = [math.nan if _missing(value) else _real(value) for value in values]
+        return Labels(_real_targets(numbers), "regression", None)
+    if real:
+        raise DataError(
+            "Class labels must be text or whole numbers. Got real values.", remedy="Ask for the task 'regression'."
+        )
+    names: list[NodeOrEdgeId] = sorted({value if isinstance(value, str) else int(value) for value in known})  # type: ignore[arg-type]
+    number = {name: place for place, name in enumerate(names)}
+    y = [UNLABELLED if _missing(value) else number[_class(value)] for value in values]
+    return Labels(torch.tensor(y, dtype=torch.int64), "classification", tuple(names))
+
+
+def labels_from_columns(columns: Sequence[Sequence[float]], names: Sequence[str], task: Task | None = None) -> Labels:
+    """Combine several numeric label columns: 0/1 columns are multi-label, others are real targets."""
+    y = _real_targets(np.array(columns, dtype=np.float64).T)
+    binary = bool(((y == 0) | (y == 1) | y.isnan()).all())
+    if task == "classification":
+        raise DataError(f"Class labels must stand in one column. Got {', '.join(names)}.")
+    if task == "multilabel" and not binary:
+        raise DataError(f"Multi-label columns must hold 0 and 1 only. Got other values in {', '.join(names)}.")
+    if task == "multilabel" or (task is None and binary):
+        return Labels(y, "multilabel", tuple(names))
+    return Labels(y, "regression", None)
+
+
+def _real_targets(numbers: npt.ArrayLike) -> Tensor:
+    """Convert real values to 32 bits, NaN where unknown; refuse infinite and too large ones."""
+    exact = np.asarray(numbers, dtype=np.float64)
+    y = torch.from_numpy(exact).to(torch.float32)
+    infinite = y.isinf()
+    if infinite.any():
+        raise DataError(
+            f"Labels that are real values must be finite numbers of at most {torch.finfo(torch.float32).max:.2g}. "
+            f"Got {exact[infinite.numpy()][0]}."
+        )
+    return y
+
+
+def _real(value: RawLabel) -> float:
+    assert not isinstance(value, str) and value is not None
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def _missing(value: RawLabel) -> bool:
+    return value is None or value == "" or (isinstance(value, float) and math.isnan(value))
+
+
+def _class(value: RawLabel) -> NodeOrEdgeId:
+    assert value is not None
+    return value if isinstance(value, str) else int(value)
+
 
 LABEL_GUESSES = ("label", "labels", "class", "category", "kind", "target", "y")
 _SHOWN = 5
@@ -37,7 +246,7 @@ _SHOWN = 5
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnRequest:
-    """What the user said about columns.
+    """Which columns the user asked for.
 
     Attributes:
         label: The label column; several for multi-label or several targets; ``None`` to guess.
@@ -79,12 +288,12 @@ class NodeColumns:
 
     @property
     def details(self) -> JsonObject:
-        """What is recorded about them."""
+        """What the provenance records about them."""
         return {"label_columns": list(self.label_columns)} if self.label_columns else {}
 
 
 def names_in(given: str | Sequence[str]) -> tuple[str, ...]:
-    """Names of columns as a caller gives them: a text is one name, not its letters."""
+    """Return column names as a tuple; a string is one name."""
     return (given,) if isinstance(given, str) else tuple(given)
 
 
@@ -95,7 +304,7 @@ def sort_columns(
 
     Args:
         columns: The columns, one entry per node.
-        request: What the user said.
+        request: What the user asked for.
         count: Number of nodes.
         place: Names the place of a node in the file, for errors: ``line 3 (node 'milk')``.
 
@@ -118,7 +327,7 @@ def sort_columns(
 
 
 def label_columns(names: Iterable[str], request: ColumnRequest) -> tuple[str, ...]:
-    """The columns that are labels: those asked for, or the one that is called so."""
+    """Return the label columns: those asked for, or one with a usual name."""
     if request.label is not None:
         return request.label
     lower = {name.lower(): name for name in reversed(list(names)) if name not in (request.features or ())}
@@ -127,7 +336,7 @@ def label_columns(names: Iterable[str], request: ColumnRequest) -> tuple[str, ..
 
 
 def told_numbers(labels: tuple[str, ...], request: ColumnRequest) -> tuple[str, ...]:
-    """The columns that are numbers by what was asked for: features, several labels, labels that are real values."""
+    """Return the columns that must hold numbers: features, several labels, labels that are real values."""
     real = request.task in ("multilabel", "regression") or len(labels) > 1
     return (*(request.features or ()), *(labels if real else ()))
 
@@ -216,7 +425,7 @@ def _feature(
 
 
 def need_columns(columns: Collection[str], names: Iterable[str], option: str) -> None:
-    """A usage error if a column that an option names is not there."""
+    """Raise `UsageError` if a column that an option names does not exist."""
     for name in names:
         if name not in columns:
             if not columns:

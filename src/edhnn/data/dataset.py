@@ -1,4 +1,4 @@
-"""A hypergraph with what is known about its nodes: features, labels, names, and where it all came from."""
+"""A hypergraph with features, labels and names of its nodes, and its provenance."""
 
 from __future__ import annotations
 
@@ -16,12 +16,11 @@ from torch import Tensor
 
 from edhnn.data.ids import Ids
 from edhnn.errors import DataError
-from edhnn.hypergraph import Hypergraph
+from edhnn.hypergraph.hypergraph import Hypergraph
 from edhnn.typing import JsonObject, NodeOrEdgeId
 
 Task = Literal["classification", "multilabel", "regression"]
 UNLABELLED = -1
-
 Attributes = Mapping[str, Sequence[Any]]
 """Named columns beside features and labels, one entry per node (or hyperedge), ``None`` where absent."""
 
@@ -45,7 +44,7 @@ class Provenance:
 
 
 READING = ("label_columns", "feature_noise", "feature_seed")
-"""Keys of `Provenance.details` that say which columns are labels, and how features were drawn."""
+"""Keys of `Provenance.details` for the label columns and the drawing of features."""
 
 
 @final
@@ -134,12 +133,22 @@ class NodeDataset:
         return int(self.y.max()) + 1 if len(self.y) else 0
 
     @property
+    def labelled(self) -> Tensor:
+        """Mask of the labelled nodes, ``[N]``: those with a class, or with at least one known value."""
+        if self.y is None:
+            return torch.zeros(self.hypergraph.num_nodes, dtype=torch.bool)
+        if self.task == "classification":
+            return self.y != UNLABELLED
+        known = ~self.y.isnan()
+        return known if known.dim() == 1 else known.any(dim=1)
+
+    @property
     def reading(self) -> JsonObject:
-        """How labels and features were read, as far as it is known and matters for reading other data alike."""
+        """How labels and features were read, for reading other data in the same way."""
         return {key: self.provenance.details[key] for key in READING if key in self.provenance.details}
 
     def to(self, device: torch.device | str) -> NodeDataset:
-        """The same dataset with its tensors on another device."""
+        """Return the dataset with its tensors on another device."""
         return replace(
             self,
             hypergraph=self.hypergraph.to(device),
@@ -154,39 +163,48 @@ class NodeDataset:
 
 
 def merged_note(hypergraph: Hypergraph) -> tuple[str, ...]:
-    """The note about memberships that a source gave more than once; none if each was given once."""
+    """Return a note if a source gave memberships more than once."""
     merged = hypergraph.merged_memberships
     kept = "" if hypergraph.incidence_weight is None else "; of their weights the largest stays"
     return (f"{merged} memberships given more than once were merged{kept}",) if merged else ()
 
 
 def sparse_features(matrix: sp.sparray | sp.spmatrix, dtype: torch.dtype = torch.float32) -> Tensor:
-    """A torch sparse CSR tensor from a scipy matrix; canonical: sorted, duplicates summed."""
+    """Make a torch sparse CSR tensor from a scipy matrix; canonical: columns sorted, duplicates summed."""
     csr = sp.csr_array(matrix)
-    csr.sum_duplicates()
+    if not csr.has_canonical_format:
+        csr = csr.copy()  # the caller's matrix stays as it is
+        csr.sum_duplicates()
     with warnings.catch_warnings():  # torch calls its CSR layout beta, once per process
         warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta state")
         return torch.sparse_csr_tensor(
             torch.from_numpy(csr.indptr.astype(np.int64)),
             torch.from_numpy(csr.indices.astype(np.int64)),
-            torch.from_numpy(csr.data).to(dtype),
+            torch.from_numpy(np.require(csr.data, requirements="W")).to(dtype),  # torch has no read-only tensors
             size=csr.shape,
             check_invariants=True,
         )
 
 
 def as_numpy(tensor: Tensor) -> npt.NDArray[np.floating[Any]]:
-    """Dense floating-point numbers in 32 or 64 bits: numpy lacks bfloat16, and scipy and polars lack float16."""
+    """Convert to 32 or 64 bits: numpy lacks bfloat16, and scipy and polars lack float16."""
     array: npt.NDArray[np.floating[Any]] = (tensor if tensor.dtype == torch.float64 else tensor.float()).cpu().numpy()
     return array
 
 
 def features_to_scipy(x: Tensor) -> sp.csr_array:
-    """A scipy CSR array from dense or sparse CSR features."""
+    """Make a scipy CSR array from dense or sparse CSR features."""
     if x.layout == torch.sparse_csr:
         indices, bounds = x.col_indices().cpu().numpy(), x.crow_indices().cpu().numpy()
         return sp.csr_array((as_numpy(x.values()), indices, bounds), shape=tuple(x.shape))
     return sp.csr_array(as_numpy(x))
+
+
+def select_columns(x: Tensor, columns: Sequence[int]) -> Tensor:
+    """Select columns of dense or sparse CSR features, in the given order."""
+    if x.layout == torch.strided:
+        return x[:, list(columns)].contiguous()
+    return sparse_features(features_to_scipy(x)[:, list(columns)], x.dtype)
 
 
 def _check_features(x: Tensor | None, nodes: int, names: tuple[str, ...] | None) -> None:
@@ -214,7 +232,7 @@ def _check_labels(
         raise DataError(f"There must be one label per node, {nodes}. Got {list(y.shape)[:1]}.")
     if class_names is not None and len(set(class_names)) < len(class_names):
         twice = Counter(class_names).most_common(1)[0][0]
-        raise DataError(f"Class names must differ. {twice!r} is the name of two.", remedy="Rename one.")
+        raise DataError(f"Class names must be unique. {twice!r} occurs twice.", remedy="Rename one.")
     if class_names is not None and y.dim() == 2 and len(class_names) != y.shape[1]:
         raise DataError(f"'class_names' must name {y.shape[1]} label columns. Got {len(class_names)} names.")
     if task == "classification":

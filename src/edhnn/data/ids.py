@@ -1,14 +1,16 @@
-"""Identifiers as their owner wrote them.
+"""Original ids of nodes and hyperedges, and their dense numbers.
 
 Files name nodes and hyperedges by strings or integers; a `Hypergraph` numbers them from 0. `Ids` keeps the names in
-order, `IdColumn` collects a file's column of them chunk by chunk, and `edhnn.data.encode` numbers two columns jointly.
-Integers and strings never meet: ``1`` and ``"1"`` are two ids.
+order, `IdColumn` collects a column of a file chunk by chunk, and `encode_ids` numbers two columns jointly. ``1`` and
+``"1"`` are two ids. Text files carry no types, so `integers_if_all_canonical` decides whether text ids are integers.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any, overload
 
@@ -69,21 +71,21 @@ class Ids(Sequence[NodeOrEdgeId]):
 
     @property
     def are_numbers(self) -> bool:
-        """Whether the ids are just 0, 1, ..., n - 1."""
+        """Whether the ids are 0, 1, ..., n - 1."""
         return isinstance(self.values, range) and self.values == range(len(self.values))
 
     def to_list(self) -> list[NodeOrEdgeId]:
-        """All ids as Python strings and integers."""
+        """Return all ids as Python strings and integers."""
         return self[:]
 
     def position(self, name: NodeOrEdgeId) -> int | None:
-        """The number of an id, or ``None`` if it is not here."""
+        """Return the number of an id, or ``None`` if there is no such id."""
         if self._positions is None:
             self._positions = {value: place for place, value in enumerate(self.to_list())}
         return self._positions.get(name)
 
     def repeated(self) -> NodeOrEdgeId | None:
-        """An id that occurs twice; ``None`` if all are distinct, which is looked at once."""
+        """Return an id that occurs twice, or ``None``; the answer is remembered."""
         values, twice = self.values, None
         if isinstance(values, np.ndarray) and not (self._distinct or (values[1:] > values[:-1]).all()):
             found, counts = np.unique(values, return_counts=True)
@@ -94,7 +96,7 @@ class Ids(Sequence[NodeOrEdgeId]):
         return twice
 
     def take(self, positions: IndexArray) -> list[NodeOrEdgeId]:
-        """The ids at the given numbers."""
+        """Return the ids at the given numbers."""
         if isinstance(self.values, range):
             return [self.values[place] for place in positions.tolist()]
         if isinstance(self.values, np.ndarray):
@@ -103,7 +105,7 @@ class Ids(Sequence[NodeOrEdgeId]):
 
 
 def _plain_ids(values: IntArray | Sequence[NodeOrEdgeId]) -> IntArray | list[NodeOrEdgeId]:
-    """Integer arrays as they are, everything else as a list of strings and integers."""
+    """Keep integer arrays; convert everything else to a list of strings and integers."""
     if isinstance(values, np.ndarray):
         if values.ndim != 1:
             raise DataError(f"Ids must be a vector. Got an array of shape {list(values.shape)}.")
@@ -147,7 +149,7 @@ class IdColumn:
 
 
 def integer_view(chunk: pa.Array) -> npt.NDArray[np.signedinteger[Any]]:
-    """The integers of an Arrow array without nulls, in place; ``to_numpy`` would import pandas where it is there."""
+    """View the integers of an Arrow array without nulls; ``to_numpy`` would import pandas where it is installed."""
     view: npt.NDArray[np.signedinteger[Any]] = np.frombuffer(
         chunk.buffers()[1] or b"", dtype=np.int32 if chunk.type == pa.int32() else np.int64
     )
@@ -155,7 +157,177 @@ def integer_view(chunk: pa.Array) -> npt.NDArray[np.signedinteger[Any]]:
 
 
 def _arrow_integers(numbers: IntArray) -> pa.Array:
-    """An Arrow array in Arrow's own memory, with 32 bits where they suffice: columns of millions are held a while."""
+    """Copy integers to Arrow's own memory, with 32 bits where they suffice, as columns can have millions."""
     view = pa.Array.from_buffers(pa.int64(), len(numbers), [None, pa.py_buffer(numbers)])
     narrow = numbers.min(initial=0) >= -(2**31) and numbers.max(initial=0) < 2**31
     return pc.cast(view, pa.int32() if narrow else pa.int64())
+
+
+def encode_ids(listing: IdColumn, mentions: IdColumn) -> tuple[Ids, IndexArray, IndexArray]:
+    """Number the ids of a listing (a node table, say) and of a column that mentions them, jointly.
+
+    Listed ids come first, in the order of the listing. Ids only mentioned follow: integers in ascending order,
+    strings (and mixtures) by first mention. Both columns are consumed.
+
+    Args:
+        listing: A column whose order counts.
+        mentions: A column of memberships.
+
+    Returns:
+        The distinct ids, and the numbers of both columns' entries.
+    """
+    chunks = [*listing.chunks, *mentions.chunks]
+    kinds = {chunk.type if isinstance(chunk, pa.Array) else None for chunk in chunks}
+    if kinds <= {pa.int32(), pa.int64()} and chunks:
+        return _encode_integers(listing, mentions)
+    if not chunks:
+        return Ids(range(0)), np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    if len(kinds) > 1 or None in kinds:
+        return _encode_python(listing, mentions)
+    ids, numbers = _encode_strings(pa.chunked_array(chunks))
+    return ids, numbers[: listing.length], numbers[listing.length :]
+
+
+def _encode_integers(listing: IdColumn, mentions: IdColumn) -> tuple[Ids, IndexArray, IndexArray]:
+    """Number integers by a table over their range if that is small, by their sorted values if not."""
+    columns = [[integer_view(chunk) for chunk in column.chunks] for column in (listing, mentions)]
+    low, high = (int(end([end(view) for views in columns for view in views])) for end in (np.min, np.max))
+    listed = _first_mentions(np.concatenate([np.zeros(0, dtype=np.int64), *columns[0]]))
+    small = 4 * (listing.length + mentions.length) + 2**20
+    low = 0 if low >= 0 and high < small else low  # then the integers are places in the table as they are
+    if high - low >= small:
+        values = np.unique(np.concatenate([view for views in columns for view in views]).astype(np.int64))
+        rank = _ranks(np.searchsorted(values, listed), np.ones(len(values), dtype=np.bool_))
+        numbers = [_gathered(views, lambda view: rank[np.searchsorted(values, view)]) for views in columns]
+    else:
+        present = np.zeros(high - low + 1, dtype=np.bool_)
+        for view in (view for views in columns for view in views):
+            present[_places(view, low)] = True
+        rank = _ranks(_places(listed, low), present)
+        numbers = [_gathered(views, lambda view: rank[_places(view, low)]) for views in columns]
+        found = np.flatnonzero(present)
+        rank, values = rank[found], found + low
+    del columns
+    listing.chunks.clear()
+    mentions.chunks.clear()
+    pa.default_memory_pool().release_unused()
+    ids = np.empty(len(values), dtype=np.int64)
+    ids[rank] = values
+    plain = bool((ids == np.arange(len(ids))).all())
+    return _distinct(range(len(ids)) if plain else ids), numbers[0], numbers[1]
+
+
+def _distinct(values: range | IntArray | list[NodeOrEdgeId]) -> Ids:
+    """Make `Ids` that are known to be distinct."""
+    ids = Ids(values)
+    ids._distinct = True
+    return ids
+
+
+def _places(view: npt.NDArray[np.signedinteger[Any]], low: int) -> npt.NDArray[np.signedinteger[Any]]:
+    return view.astype(np.int64) - low if low else view
+
+
+def _gathered(
+    views: Sequence[npt.NDArray[np.signedinteger[Any]]],
+    look_up: Callable[[npt.NDArray[np.signedinteger[Any]]], IndexArray],
+) -> IndexArray:
+    """Look up the numbers of a column view by view, which stays in the processor's cache."""
+    length = sum(map(len, views))
+    numbers: IndexArray = np.empty(length, dtype=np.int32 if length < 2**31 else np.int64)
+    place = 0
+    for view in views:
+        numbers[place : place + len(view)] = look_up(view)
+        place += len(view)
+    return numbers
+
+
+def _first_mentions(numbers: IntArray) -> IntArray:
+    values, first = np.unique(numbers, return_index=True)
+    return numbers[np.sort(first)] if len(values) < len(numbers) else numbers
+
+
+def _ranks(listed: IntArray, present: npt.NDArray[np.bool_]) -> IndexArray:
+    """Number each present entry of a table: listed ones first, the others in ascending order."""
+    others = present.copy()
+    others[listed] = False
+    rank: IndexArray = np.cumsum(others, dtype=np.int32 if len(present) < 2**31 else np.int64)
+    rank += len(listed) - 1
+    rank[listed] = np.arange(len(listed))
+    return rank
+
+
+def _encode_strings(column: pa.ChunkedArray) -> tuple[Ids, IndexArray]:
+    encoded = pc.dictionary_encode(column)
+    names = encoded.chunk(encoded.num_chunks - 1).dictionary
+    numbers = [chunk.indices.to_numpy(zero_copy_only=False) for chunk in encoded.chunks]
+    return _distinct(names.to_pylist()), np.concatenate(numbers)
+
+
+def _encode_python(listing: IdColumn, mentions: IdColumn) -> tuple[Ids, IndexArray, IndexArray]:
+    """Number mixtures, and integers beyond 64 bits."""
+    listed, mentioned = (
+        [name for chunk in column.chunks for name in (chunk.to_pylist() if isinstance(chunk, pa.Array) else chunk)]
+        for column in (listing, mentions)
+    )
+    positions: dict[NodeOrEdgeId, int] = {name: place for place, name in enumerate(dict.fromkeys(listed))}
+    others = [name for name in dict.fromkeys(mentioned) if name not in positions]
+    if all(isinstance(name, int) for name in (*positions, *others)):
+        others.sort()
+    positions |= {name: place for place, name in enumerate(others, len(positions))}
+    in_listing, in_mentions = (
+        np.array([positions[name] for name in names], dtype=np.int64) for names in (listed, mentioned)
+    )
+    return _distinct(list(positions)), in_listing, in_mentions
+
+
+_PLAIN_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}")
+
+
+def plain_integer(text: str) -> int | None:
+    """Return the integer of up to 19 digits that a text spells in the shortest decimal way; ``None`` for other text."""
+    return int(text) if _PLAIN_INTEGER.fullmatch(text) else None
+
+
+def integers_if_all_canonical(columns: Sequence[IdColumn]) -> None:
+    """Turn text columns into integers where every entry is an integer in its plain spelling.
+
+    Text files carry no types. ``7`` becomes the integer 7; one ``007``, ``+7``, ``7.0`` or ``n7`` anywhere keeps all of
+    the columns text. The plain spelling is the shortest decimal one, so it is enough to compare the total lengths;
+    Arrow takes ``0x1f`` for a number too, which can be shorter still and is looked for where numbers are that large.
+    """
+    if any(canonical_integers(column.chunks[0]) is None for column in columns if column.chunks):
+        return  # the first chunk decides
+    with ThreadPoolExecutor() as pool:
+        converted = [list(pool.map(canonical_integers, column.chunks)) for column in columns]
+    if all(chunk is not None for chunks in converted for chunk in chunks):
+        for column, chunks in zip(columns, converted, strict=True):
+            column.chunks = [chunk for chunk in chunks if chunk is not None]
+
+
+def canonical_integers(texts: pa.Array) -> pa.Array | None:
+    """Convert texts to integers; ``None`` if one is not the plain spelling of an integer."""
+    try:
+        numbers = pc.cast(texts, pa.int64())
+    except pa.ArrowInvalid:
+        return None
+    view = integer_view(numbers)
+    if pc.sum(pc.binary_length(texts)).as_py() != _spelled_length(view):
+        return None
+    could_be_hexadecimal = int(_sizes(view).max(initial=0)) >= 10**9
+    if could_be_hexadecimal and pc.any(pc.match_substring(texts, "x", ignore_case=True)).as_py():
+        return None
+    return numbers
+
+
+def _spelled_length(numbers: npt.NDArray[np.signedinteger[Any]]) -> int:
+    """Count the characters of the numbers in plain decimal."""
+    size = _sizes(numbers)
+    top = int(size.max(initial=0))
+    longer = sum(int(np.count_nonzero(size >= 10**digits)) for digits in range(1, len(str(top))))
+    return len(numbers) + longer + int(np.count_nonzero(numbers < 0))
+
+
+def _sizes(numbers: npt.NDArray[np.signedinteger[Any]]) -> npt.NDArray[np.uint64]:
+    """Return absolute values; unsigned, because the smallest 64-bit integer has none in 64 bits."""
+    return np.abs(numbers.astype(np.int64, copy=False)).view(np.uint64)

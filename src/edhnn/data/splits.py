@@ -7,8 +7,6 @@ Paper: Section 4.1, "randomly split the data into training/validation/test sampl
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import final
 
@@ -58,13 +56,3 @@ def random_splits(
         order = torch.randperm(num_nodes, generator=generator)
         splits.append(Split(order[:first], order[first : first + second], order[first + second :]))
     return splits
-
-
-def splits_sha256(splits: Iterable[Split]) -> str:
-    """A hash of the splits: sizes and node numbers of each part, in order."""
-    digest = hashlib.sha256()
-    for split in splits:
-        for part in (split.train, split.valid, split.test):
-            digest.update(len(part).to_bytes(8, "little"))
-            digest.update(part.cpu().to(torch.int64).numpy().astype("<i8").tobytes())
-    return digest.hexdigest()

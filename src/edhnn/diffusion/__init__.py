@@ -1,1 +1,5 @@
 """Diffusion: the problem, the solvers, and certificates of how close they came."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

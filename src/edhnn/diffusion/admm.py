@@ -16,10 +16,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from edhnn.diffusion.problem import DiffusionProblem
-from edhnn.diffusion.solve import Certificate
+from edhnn.diffusion.solver import Certificate
 from edhnn.errors import UsageError
-from edhnn.incidence import incidence_to_node, node_to_incidence
-from edhnn.potentials.protocols import Proximable
+from edhnn.hypergraph.incidence import incidence_to_node, node_to_incidence
+from edhnn.potentials.base import Proximable
 
 
 class AdmmState(NamedTuple):

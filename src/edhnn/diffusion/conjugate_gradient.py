@@ -14,10 +14,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from edhnn.diffusion.problem import DiffusionProblem
-from edhnn.diffusion.solve import Certificate
+from edhnn.diffusion.solver import Certificate
 from edhnn.errors import UsageError
-from edhnn.incidence import incidence_to_node, node_to_incidence
-from edhnn.potentials.clique import CliqueExpansion
+from edhnn.hypergraph.incidence import incidence_to_node, node_to_incidence
+from edhnn.potentials.base import Quadratic
 from edhnn.potentials.node import SquaredDistance
 
 
@@ -33,7 +33,7 @@ class ConjugateState(NamedTuple):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConjugateGradient:
-    r"""Conjugate gradients with Jacobi preconditioning, for `CliqueExpansion` and `SquaredDistance`.
+    r"""Conjugate gradients with Jacobi preconditioning, for a `Quadratic` potential and `SquaredDistance`.
 
     The residual is $\|\nabla\|_\infty$.
 
@@ -47,9 +47,8 @@ class ConjugateGradient:
 
     def init(self, problem: DiffusionProblem) -> ConjugateState:
         """$h = x$."""
-        if not isinstance(problem.hyperedge_potential, CliqueExpansion) or not isinstance(
-            problem.node_potential, SquaredDistance
-        ):
+        quadratic = isinstance(problem.hyperedge_potential, Quadratic)
+        if not quadratic or not isinstance(problem.node_potential, SquaredDistance):
             raise UsageError("Conjugate gradients solve the clique expansion with the squared distance only.")
         r = -problem.grad(problem.x)
         z = r / self._diagonal(problem)
@@ -78,7 +77,7 @@ class ConjugateGradient:
 
     def _diagonal(self, problem: DiffusionProblem) -> Tensor:
         potential = problem.hyperedge_potential
-        assert isinstance(potential, CliqueExpansion) and isinstance(problem.node_potential, SquaredDistance)
+        assert isinstance(potential, Quadratic) and isinstance(problem.node_potential, SquaredDistance)
         on_nodes = problem.node_potential.grad(torch.ones_like(problem.x[:, :1]), torch.zeros_like(problem.x[:, :1]))
         on_edges = problem.strength * potential.curvature(problem.hypergraph, problem.x)
         return on_nodes + incidence_to_node(on_edges, problem.hypergraph)

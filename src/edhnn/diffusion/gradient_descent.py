@@ -14,9 +14,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from edhnn.diffusion.problem import DiffusionProblem
-from edhnn.diffusion.solve import Certificate
+from edhnn.diffusion.solver import Certificate
 from edhnn.errors import UsageError
-from edhnn.incidence import incidence_to_node, node_to_incidence
+from edhnn.hypergraph.incidence import incidence_to_node, node_to_incidence
 from edhnn.potentials.node import FixedLabels
 
 Rule = Literal["fixed", "backtracking", "averaging"]

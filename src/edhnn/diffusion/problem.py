@@ -21,10 +21,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from edhnn.errors import DataError, UsageError
-from edhnn.hypergraph import Hypergraph
-from edhnn.incidence import incidence_to_node, node_to_incidence
+from edhnn.hypergraph.hypergraph import Hypergraph
+from edhnn.hypergraph.incidence import incidence_to_node, node_to_incidence
+from edhnn.potentials.base import HyperedgePotential, NodePotential
 from edhnn.potentials.node import SquaredDistance
-from edhnn.potentials.protocols import HyperedgePotential, NodePotential
 
 
 @final

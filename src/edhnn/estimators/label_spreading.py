@@ -1,8 +1,8 @@
 r"""Labels spread over a hypergraph by diffusion, as a scikit-learn classifier.
 
-A sample is a node, a feature is a hyperedge: ``X`` is the nodes x hyperedges incidence matrix, or a `Hypergraph`. So
-pipelines, `clone`, cross-validation and grid search work as with any classifier. `edhnn.HypergraphLabelSpreading` loads
-this module at first use, as scikit-learn takes longer to import than the rest of what ``import edhnn`` needs.
+A sample is a node, a feature is a hyperedge. The first argument is a hypergraph as for the other estimators, or, with
+``table="incidence"``, its nodes x hyperedges incidence matrix as a plain table. So pipelines, `clone`, cross-validation
+and grid search work as with any classifier.
 """
 
 from __future__ import annotations
@@ -19,13 +19,16 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, check_non_negative, validate_data
 
-from edhnn.diffusion.diffuse import diffuse, make_potential
-from edhnn.diffusion.solution import Outcome, Solution, SolverError
+from edhnn.data.dataset import UNLABELLED, NodeDataset
+from edhnn.diffusion.diffusion import diffuse
+from edhnn.diffusion.solver import Outcome, Solution, SolverError
 from edhnn.errors import DataError, UsageError
-from edhnn.estimators.partial_labels import accuracy_where_labelled, labelled
-from edhnn.hypergraph import Hypergraph
+from edhnn.estimators.networks import accuracy_where_labelled, labelled, sample_targets
+from edhnn.estimators.samples import NodeSamples, check_table
+from edhnn.hypergraph.hypergraph import Hypergraph
 from edhnn.potentials.clique import CliqueExpansion
-from edhnn.typing import FloatArray
+from edhnn.potentials.registry import make_potential
+from edhnn.typing import FloatArray, IntArray
 
 
 class HypergraphLabelSpreading(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
@@ -36,10 +39,11 @@ class HypergraphLabelSpreading(ClassifierMixin, BaseEstimator):  # type: ignore[
     lies beyond the reach of any label, becomes the prior: the frequencies of the classes among the labelled nodes.
     Paper: Definition 3, Eq. 1 and Example 1 (the potentials $g$).
 
-    For the ``X`` it was fitted on, `predict` and `predict_proba` give the transduction. For other rows over the same
+    For the nodes it was fitted on, `predict` and `predict_proba` give the transduction. For other rows over the same
     hyperedges the distribution is the mean, over the node's hyperedges that have fitted members, of the mean
-    distribution of those members; the prior where there is no such hyperedge. Cross-validation therefore measures the
-    latter: it removes rows. To measure transduction, fit on all rows and hide labels behind -1.
+    distribution of those members; the prior where there is no such hyperedge. Cross-validation with a plain table
+    measures the latter: it removes rows. With a `NodeSamples`, which keeps the hypergraph whole, it measures the
+    transduction.
 
     Args:
         potential: $g$: ``ce`` clique expansion, ``divergence`` to the mean, ``tv`` total variation, ``lec`` Lovász
@@ -52,6 +56,8 @@ class HypergraphLabelSpreading(ClassifierMixin, BaseEstimator):  # type: ignore[
         solver: ``auto``, ``admm``, ``gradient`` or ``cg``.
         tolerance: Relative duality gap at which to stop.
         max_steps: Most steps; a `ConvergenceWarning` says if they did not suffice.
+        table: What a plain table as first argument holds: ``incidence``, an entry above 0 for each membership. If
+            ``None`` a table is refused, as it could be features.
 
     Attributes:
         classes_: The classes, sorted.
@@ -66,13 +72,13 @@ class HypergraphLabelSpreading(ClassifierMixin, BaseEstimator):  # type: ignore[
         gap_: Duality gap: the objective of the worst class is at most this far above its minimum.
 
     Example:
-        >>> import numpy as np
-        >>> from edhnn import HypergraphLabelSpreading
-        >>> incidence = np.array([[1, 0], [1, 0], [1, 1], [0, 1], [0, 1]])
-        >>> model = HypergraphLabelSpreading().fit(incidence, [0, -1, -1, -1, 1])
+        >>> from edhnn import Hypergraph, HypergraphLabelSpreading
+        >>> hypergraph = Hypergraph.from_hyperedges([[0, 1, 2], [2, 3, 4]])
+        >>> model = HypergraphLabelSpreading().fit(hypergraph, [0, -1, -1, -1, 1])
         >>> model.transduction_.tolist()
         [0, 0, 0, 1, 1]
-        >>> model.predict([[0, 1]]).tolist()
+        >>> incidence = [[1, 0], [1, 0], [1, 1], [0, 1], [0, 1]]
+        >>> HypergraphLabelSpreading(table="incidence").fit(incidence, [0, -1, -1, -1, 1]).predict([[0, 1]]).tolist()
         [1]
     """
 
@@ -86,6 +92,7 @@ class HypergraphLabelSpreading(ClassifierMixin, BaseEstimator):  # type: ignore[
         solver: str = "auto",
         tolerance: float = 1e-6,
         max_steps: int = 1000,
+        table: str | None = None,
     ) -> None:
         self.potential = potential
         self.power = power
@@ -94,22 +101,23 @@ class HypergraphLabelSpreading(ClassifierMixin, BaseEstimator):  # type: ignore[
         self.solver = solver
         self.tolerance = tolerance
         self.max_steps = max_steps
+        self.table = table
 
     def __sklearn_tags__(self) -> Any:
-        """Sparse or dense, nothing negative; on clouds of points, which are no incidences, it promises no accuracy."""
+        """Declare that tables may be sparse and not negative, and that clouds of points are no incidences."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.positive_only = True
         tags.classifier_tags.poor_score = True
         return tags
 
-    def fit(self, X: object, y: object = None) -> HypergraphLabelSpreading:  # noqa: N803
+    def fit(self, hypergraph: object, y: object = None) -> HypergraphLabelSpreading:
         """Spread the labels.
 
         Args:
-            X: A `Hypergraph`, whose hyperedge weights count, or its nodes x hyperedges incidence matrix, dense or
-                sparse: an entry above 0 is a membership.
-            y: A class per node, -1 where unlabelled. Among strings ``"-1"`` is unlabelled too, as that is what numpy
+            hypergraph: A `Hypergraph`, whose hyperedge weights count, a `NodeDataset` or a `NodeSamples`. With
+                ``table="incidence"`` also the nodes x hyperedges incidence matrix, dense or sparse.
+            y: A class per sample, -1 where unlabelled. Among strings ``"-1"`` is unlabelled too, as that is what numpy
                 makes of -1 there.
 
         Returns:
@@ -117,9 +125,13 @@ class HypergraphLabelSpreading(ClassifierMixin, BaseEstimator):  # type: ignore[
 
         Raises:
             DataError: if no node is labelled, or the hypergraph has incidence weights.
-            UsageError: if a parameter is not among its choices.
+            UsageError: if a parameter is invalid, or a table is given where it is ambiguous.
         """
-        incidence, labels = _validated(self, X, y)
+        incidence, labels, given, nodes = self._validated(hypergraph, y, reset=True)
+        if nodes is not None:
+            everywhere = np.full(incidence.shape[0], UNLABELLED, dtype=labels.dtype)
+            everywhere[nodes] = labels
+            labels = everywhere
         known = labelled(labels)
         if not known.any():
             raise DataError(
@@ -130,8 +142,7 @@ class HypergraphLabelSpreading(ClassifierMixin, BaseEstimator):  # type: ignore[
         classes, number = np.unique(labels[known], return_inverse=True)
         one_hot = np.zeros((len(labels), len(classes)))
         one_hot[np.flatnonzero(known), number] = 1.0
-        hypergraph = X if isinstance(X, Hypergraph) else Hypergraph.from_scipy(incidence)
-        solution, self.gap_ = self._diffused(hypergraph, one_hot)
+        solution, self.gap_ = self._diffused(given or Hypergraph.from_scipy(incidence), one_hot)
         self.classes_, self.n_iter_, self.incidence_ = classes, solution.steps, incidence
         self.class_prior_ = one_hot.sum(axis=0) / known.sum()
         self.label_distributions_ = _normalised(solution.value.cpu().numpy().clip(min=0), self.class_prior_)
@@ -141,31 +152,33 @@ class HypergraphLabelSpreading(ClassifierMixin, BaseEstimator):  # type: ignore[
         self.edge_distributions_ = np.divide(sums, size, out=np.full_like(sums, np.nan), where=size > 0)
         return self
 
-    def predict_proba(self, X: object) -> FloatArray:  # noqa: N803
-        """The distribution over classes of each node.
+    def predict_proba(self, hypergraph: object) -> FloatArray:
+        """Predict the distribution over classes of each sample.
 
         Args:
-            X: What it was fitted on, for the transduction; or other nodes over the same hyperedges.
+            hypergraph: What it was fitted on, for the transduction; or other nodes over the same hyperedges.
 
         Returns:
-            Nodes x classes, in the order of ``classes_``; rows sum to 1.
+            Samples x classes, in the order of ``classes_``; rows sum to 1.
         """
         check_is_fitted(self, "edge_distributions_")
-        incidence, _ = _validated(self, X, None, reset=False)
+        incidence, _, _, nodes = self._validated(hypergraph, None, reset=False)
         if incidence.shape == self.incidence_.shape and (incidence != self.incidence_).nnz == 0:
-            return np.array(self.label_distributions_)
-        useful = ~np.isnan(self.edge_distributions_[:, 0])
-        total = incidence[:, np.flatnonzero(useful)] @ self.edge_distributions_[useful]
-        return _normalised(total, self.class_prior_)  # rows of distributions: dividing by the sum makes the mean
+            answers = np.array(self.label_distributions_)
+        else:
+            useful = ~np.isnan(self.edge_distributions_[:, 0])
+            total = incidence[:, np.flatnonzero(useful)] @ self.edge_distributions_[useful]
+            answers = _normalised(total, self.class_prior_)  # rows of distributions: dividing by the sum is their mean
+        return answers if nodes is None else answers[nodes]
 
-    def predict(self, X: object) -> Any:  # noqa: N803
-        """The most probable class of each node, the first of equals; see `predict_proba`."""
-        distribution = self.predict_proba(X)
+    def predict(self, hypergraph: object) -> Any:
+        """Predict the most probable class of each sample, the first of equals; see `predict_proba`."""
+        distribution = self.predict_proba(hypergraph)
         return self.classes_[distribution.argmax(axis=1)]
 
-    def score(self, X: object, y: object, sample_weight: object = None) -> float:  # noqa: N803
-        """Accuracy over the samples that have a label."""
-        return accuracy_where_labelled(y, self.predict(X), sample_weight)
+    def score(self, hypergraph: object, y: object, sample_weight: object = None) -> float:
+        """Return the accuracy over the samples that have a label."""
+        return accuracy_where_labelled(y, self.predict(hypergraph), sample_weight)
 
     def _diffused(self, hypergraph: Hypergraph, one_hot: FloatArray) -> tuple[Solution, float]:
         if not 0 < self.strength < math.inf:
@@ -179,7 +192,7 @@ class HypergraphLabelSpreading(ClassifierMixin, BaseEstimator):  # type: ignore[
             x,
             potential=potential,
             strength=self.strength,
-            solver=self.solver,  # type: ignore[arg-type]  # checked there
+            solver=self.solver,  # checked there
             tolerance=self.tolerance,
             max_steps=self.max_steps,
             throw=False,
@@ -191,30 +204,40 @@ class HypergraphLabelSpreading(ClassifierMixin, BaseEstimator):  # type: ignore[
             warnings.warn(f"{solution.outcome.value} The gap is {gap:.3g}.", ConvergenceWarning, stacklevel=3)
         return solution, gap
 
-
-def _validated(model: BaseEstimator, data: Any, y: object, *, reset: bool = True) -> tuple[sp.csr_array, Any]:
-    """The memberships as a matrix of ones, and the labels if fitting."""
-    options: dict[str, Any] = {"accept_sparse": "csr", "reset": reset}
-    if isinstance(data, Hypergraph):
-        if data.incidence_weight is not None:
-            raise DataError(
-                "Label spreading has no place for incidence weights, and this hypergraph has them.",
-                remedy="Use a hypergraph without them: hyperedge weights are honoured.",
-            )
-        data, options["ensure_min_features"] = data.to_scipy(), 0
-    labels = None
-    if reset:
-        data, labels = validate_data(model, data, y, **options)
-    else:
-        data = validate_data(model, data, **options)
-    check_non_negative(data, type(model).__name__)
-    positive = sp.csr_array(data > 0)
-    positive.eliminate_zeros()
-    return positive.astype(np.float64), labels
+    def _validated(
+        self, data: Any, y: object, *, reset: bool
+    ) -> tuple[sp.csr_array, Any, Hypergraph | None, IntArray | None]:
+        """Check the input: memberships as a matrix of ones, labels if fitting, the hypergraph, the selected nodes."""
+        options: dict[str, Any] = {"accept_sparse": "csr", "reset": reset}
+        given, nodes = None, None
+        if isinstance(data, NodeSamples):
+            nodes = data.nodes
+            if reset and len(np.unique(nodes)) != len(nodes):
+                raise DataError("A node must be labelled once. The selection holds a node twice.")
+        if isinstance(data, Hypergraph | NodeDataset | NodeSamples):
+            given = data if isinstance(data, Hypergraph) else data.hypergraph
+            if given.incidence_weight is not None:
+                raise DataError(
+                    "Label spreading has no place for incidence weights, and this hypergraph has them.",
+                    remedy="Use a hypergraph without them: hyperedge weights are honoured.",
+                )
+            data, options["ensure_min_features"] = given.to_scipy(), 0
+        else:
+            check_table(self, "incidence")
+        labels = None
+        if reset and nodes is None:
+            data, labels = validate_data(self, data, y, **options)
+        else:
+            data = validate_data(self, data, **options)
+            labels = sample_targets(y, len(nodes)) if reset and nodes is not None else None
+        check_non_negative(data, type(self).__name__)
+        positive = sp.csr_array(data > 0)
+        positive.eliminate_zeros()
+        return positive.astype(np.float64), labels, given, nodes
 
 
 def _normalised(mass: FloatArray, prior: FloatArray) -> FloatArray:
-    """Rows divided by their sums; the prior where a row has none beyond rounding."""
+    """Divide rows by their sums; a row without mass beyond rounding becomes the prior."""
     total = mass.sum(axis=1, keepdims=True)
     reached = total > np.finfo(np.float64).eps
     return np.where(reached, mass / np.where(reached, total, 1.0), prior)

@@ -1,27 +1,267 @@
 r"""Networks as scikit-learn estimators: any model of the registry, trained by the paper's protocol.
 
 A sample is a node. ``fit(hypergraph, y, X=features)`` takes labels of some nodes (-1, or NaN for real values, means
-unlabelled) and `predict` answers for all; a `NodeSamples` in place of the hypergraph carries the features and a
-selection of nodes, so that `GridSearchCV` and its kin work. A plain table without a hypergraph is nodes without
-company.
+unlabelled) and `predict` answers for all. A `NodeSamples` in place of the hypergraph has the features and a selection
+of nodes, so that `GridSearchCV` and the like work. With ``table="features"`` a plain table stands for nodes that share
+no hyperedge.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import torch
-from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.utils import column_or_1d
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.metrics import accuracy_score, r2_score
+from sklearn.utils import check_array, check_random_state, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from edhnn.data.dataset import NodeDataset
-from edhnn.errors import DataError
-from edhnn.estimators.network_base import NetworkEstimator, sample_targets
-from edhnn.estimators.partial_labels import UNLABELLED, accuracy_where_labelled, labelled, r2_where_known
-from edhnn.estimators.samples import NodeSamples
-from edhnn.typing import FloatArray, IntArray
+from edhnn.data.dataset import UNLABELLED, NodeDataset, Task
+from edhnn.data.splits import Split
+from edhnn.errors import DataError, UsageError
+from edhnn.estimators.samples import NodeSamples, check_table
+from edhnn.hypergraph.hypergraph import Hypergraph
+from edhnn.models.registry import MODELS, make_config
+from edhnn.seeding import derive_seed
+from edhnn.training.config import TrainConfig
+from edhnn.training.inputs import find_device, make_inputs
+from edhnn.training.loop import fit_inputs
+from edhnn.training.objective import check_features, check_targets, make_objective
+from edhnn.training.pretrained import Pretrained
+from edhnn.typing import BoolArray, FloatArray, IntArray
+
+_TUNED = ("num_iterations", "hidden", "restart", "dropout")
+
+
+class NetworkEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
+    """What the classifier and the regressor share."""
+
+    _task: Task
+
+    def __init__(
+        self,
+        model: str = "ed-hnn",
+        *,
+        num_iterations: int | None = None,
+        hidden: int | None = None,
+        restart: float | None = None,
+        dropout: float | None = None,
+        options: dict[str, Any] | None = None,
+        epochs: int = 200,
+        learning_rate: float = 0.01,
+        weight_decay: float = 0.0,
+        patience: int | None = None,
+        validation_fraction: float = 0.25,
+        feature_scaling: str = "auto",
+        table: str | None = None,
+        device: str = "cpu",
+        random_state: Any = 0,
+    ) -> None:
+        self.model = model
+        self.num_iterations = num_iterations
+        self.hidden = hidden
+        self.restart = restart
+        self.dropout = dropout
+        self.options = options
+        self.epochs = epochs
+        self.learning_rate = learning_rate
+        self.weight_decay = weight_decay
+        self.patience = patience
+        self.validation_fraction = validation_fraction
+        self.feature_scaling = feature_scaling
+        self.table = table
+        self.device = device
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        """Declare that features may be sparse."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def fit(self, hypergraph: object, y: object = None, X: object = None) -> Any:  # noqa: N803
+        """Train, and keep the epoch with the best validation score.
+
+        Args:
+            hypergraph: A `Hypergraph` (then ``X`` holds the features), a `NodeSamples`, or a `NodeDataset` with
+                features. With ``table="features"`` also a plain table: features of nodes that share no hyperedge.
+            y: A label per sample; -1 (classes) or NaN (values) where unknown.
+            X: The features, a row per node of the hypergraph.
+
+        Returns:
+            Itself.
+
+        Raises:
+            DataError: if labels or features cannot be learned from.
+            UsageError: if a parameter is invalid, features are given twice, or a table is given where it is ambiguous.
+        """
+        config = self._model_config()
+        samples = self._samples(hypergraph, X, y, reset=True)
+        labels, known = self._labels(y, len(samples))
+        nodes = samples.nodes[known]
+        if len(np.unique(nodes)) != len(nodes):
+            raise DataError("A node must be labelled once. The selection holds a node twice.")
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        dataset = self._dataset(samples, nodes, labels[known])
+        check_features(dataset)
+        split = self._split(nodes, dataset, seed)
+        train = self._train_config(samples)
+        check_targets(dataset, split.train, "the training nodes")
+        objective = make_objective(dataset, split.train, train.regression_loss)
+        inputs = make_inputs(dataset, train).to(find_device(self.device))
+        self.model_ = MODELS[self.model].model(
+            config, in_features=samples.shape[1], num_classes=objective.num_outputs, seed=seed
+        )
+        result = fit_inputs(self.model_, inputs, dataset, split, objective, train, seed=derive_seed(seed, "fit"))
+        self.model_.cpu()  # a fitted estimator can be pickled and read anywhere
+        self.pretrained_ = Pretrained(
+            name=self.model,
+            model=self.model_,
+            objective=objective,
+            config=train,
+            class_names=dataset.class_names,
+            scaling=inputs.scaling,
+        )
+        self.best_epoch_, self.n_iter_, self.n_features_in_ = result.best_epoch, result.epochs, samples.shape[1]
+        return self
+
+    def _answers(self, hypergraph: object, X: object) -> FloatArray:  # noqa: N803
+        """Predict probabilities or values of the samples."""
+        check_is_fitted(self, "pretrained_")
+        samples = self._samples(hypergraph, X, None, reset=False)
+        if samples.shape[1] != self.n_features_in_:
+            raise DataError(f"X must have {self.n_features_in_} features, as in training. Got {samples.shape[1]}.")
+        dataset = NodeDataset(name="samples", hypergraph=samples.hypergraph, x=samples.x)
+        answers: FloatArray = self.pretrained_.answers(dataset, device=self.device).double().numpy()
+        return answers[samples.nodes]
+
+    def _samples(self, data: object, features: object, y: object, *, reset: bool) -> NodeSamples:
+        if isinstance(data, NodeSamples) and features is not None:
+            raise UsageError("A NodeSamples holds its features already: leave X out, or give the Hypergraph.")
+        if isinstance(data, NodeSamples | Hypergraph | NodeDataset):
+            samples = data if isinstance(data, NodeSamples) else NodeSamples(data, features)
+            if not samples.shape[1]:
+                raise DataError("A network needs node features. Got none.", remedy="Give them as X, a row per node.")
+            self._check_names(samples.feature_names, reset=reset)
+            return samples
+        if features is not None:
+            raise UsageError("With X beside it, the first argument must be a Hypergraph. Got a table.")
+        check_table(self, "features")
+        options: dict[str, Any] = {"accept_sparse": "csr", "reset": reset, "dtype": [np.float64, np.float32]}
+        if reset and self._task == "classification":
+            table, _ = validate_data(self, data, y, multi_output=True, y_numeric=False, **options)
+        else:
+            table = validate_data(self, data, **options)
+        if reset and self._task == "regression" and y is not None:  # NaN is unknown
+            check_array(y, ensure_2d=False, dtype=None, ensure_all_finite="allow-nan", input_name="y")
+        alone = torch.empty(0, dtype=torch.int64)
+        return NodeSamples(Hypergraph(alone, alone, table.shape[0], 0), table)
+
+    def _check_names(self, names: tuple[str, ...] | None, *, reset: bool) -> None:
+        """Keep the names of the columns when fitting, compare them when predicting, as scikit-learn does."""
+        if reset:
+            if names is not None:
+                self.feature_names_in_ = np.array(names, dtype=object)
+            elif hasattr(self, "feature_names_in_"):
+                del self.feature_names_in_
+            return
+        known = tuple(getattr(self, "feature_names_in_", ()))
+        if known and names is not None and known != names:
+            raise DataError(
+                f"The columns of X must be those of the fit, in their order: {_shown(known)}. Got {_shown(names)}.",
+                remedy="Select them by name: X[model.feature_names_in_].",
+            )
+
+    def _model_config(self) -> Any:
+        chosen = {name: getattr(self, name) for name in _TUNED if getattr(self, name) is not None}
+        return make_config(self.model, **{**(self.options or {}), **chosen})
+
+    def _train_config(self, samples: NodeSamples) -> TrainConfig:
+        scaling = self.feature_scaling
+        if scaling == "auto":
+            scaling = "none" if samples.x.layout == torch.sparse_csr else "standard"
+        return TrainConfig(
+            epochs=self.epochs,
+            learning_rate=self.learning_rate,
+            weight_decay=self.weight_decay,
+            patience=self.patience,
+            feature_scaling=scaling,  # type: ignore[arg-type]  # checked there
+        ).for_model(self.model)
+
+    def _split(self, nodes: IntArray, dataset: NodeDataset, seed: int) -> Split:
+        """Take a share of the labelled nodes of each class for validation; the training nodes if there are too few."""
+        if not 0 <= self.validation_fraction < 1:
+            raise UsageError(f"The validation fraction must be in [0, 1). Got {self.validation_fraction}.")
+        order = nodes[np.random.default_rng(derive_seed(seed, "validation")).permutation(len(nodes))]
+        assert dataset.y is not None
+        group = dataset.y[order].numpy() if self._task == "classification" else np.zeros(len(order), dtype=int)
+        valid = np.zeros(len(order), dtype=bool)
+        for value in np.unique(group):
+            own = np.flatnonzero(group == value)
+            valid[own[: int(self.validation_fraction * len(own))]] = True
+        train, held = torch.from_numpy(order[~valid]), torch.from_numpy(order[valid])
+        held = held if len(held) else train
+        return Split(train, held, held)
+
+    def _labels(self, y: object, count: int) -> tuple[Any, Any]:
+        raise NotImplementedError
+
+    def _dataset(self, samples: NodeSamples, nodes: IntArray, labels: Any) -> NodeDataset:
+        raise NotImplementedError
+
+
+def _shown(names: Sequence[str]) -> str:
+    return ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
+
+
+def sample_targets(y: object, count: int) -> Any:
+    """Make an array of the targets, a row per sample."""
+    if y is None:
+        raise DataError("Fitting requires y to be passed, but the target y is None: give a label per sample.")
+    labels = np.asarray(y)
+    if labels.shape[:1] != (count,):
+        raise DataError(f"'y' must have a label per sample, {count}. Got shape {labels.shape}.")
+    return labels
+
+
+def labelled(labels: Any) -> BoolArray:
+    """Mark the entries that are not -1; among strings and objects not "-1" either."""
+    if labels.dtype.kind in "biuf":
+        return np.asarray(labels != UNLABELLED)
+    return np.array([label not in (UNLABELLED, str(UNLABELLED)) for label in labels.tolist()], dtype=bool)
+
+
+def accuracy_where_labelled(y: object, answers: Any, sample_weight: Any = None) -> float:
+    """Return the share of right answers among the samples whose class is known.
+
+    Raises:
+        DataError: if none is.
+    """
+    labels = np.asarray(y)
+    labels = labels.ravel() if labels.ndim == 2 and labels.shape[1] == 1 else labels
+    true, answered, weight = _known(labels, answers, sample_weight, labelled(labels))
+    return float(accuracy_score(true, answered, sample_weight=weight))
+
+
+def r2_where_known(y: object, answers: Any, sample_weight: Any = None) -> float:
+    """Return the coefficient of determination over the samples of which all values are known.
+
+    Raises:
+        DataError: if there is none.
+    """
+    values = np.asarray(y, dtype=float)
+    known = ~np.isnan(values.reshape(len(values), -1)).any(axis=1)
+    true, answered, weight = _known(values, answers, sample_weight, known)
+    return float(r2_score(true, answered, sample_weight=weight))
+
+
+def _known(y: Any, answers: Any, weight: Any, known: BoolArray) -> tuple[Any, Any, Any]:
+    if not known.any():
+        raise DataError(f"A score needs samples with known labels. All {len(known)} of 'y' are unknown.")
+    return y[known], np.asarray(answers)[known], None if weight is None else np.asarray(weight)[known]
 
 
 class EDHNNClassifier(ClassifierMixin, NetworkEstimator):  # type: ignore[misc]
@@ -40,11 +280,15 @@ class EDHNNClassifier(ClassifierMixin, NetworkEstimator):  # type: ignore[misc]
         patience: Stop after so many epochs without a better validation score.
         validation_fraction: Share of the labelled nodes of each class that selects the epoch and does not train.
         feature_scaling: ``standard``, ``none``, or ``auto``: standard for dense features.
+        table: What a plain table as first argument holds: ``features``, of nodes that share no hyperedge. If ``None`` a
+            table is refused, as it could be an incidence matrix.
+        device: Where to train and predict: ``cpu``, ``cuda``, ``mps``, ... or ``auto``.
         random_state: Seed of weights, dropout and validation nodes.
 
     Attributes:
         classes_: The classes, sorted.
         model_: The trained network.
+        pretrained_: The network with what it needs to predict elsewhere; it can be saved as a folder.
         best_epoch_: The selected epoch.
         n_iter_: Epochs trained.
         n_features_in_: Number of features.
@@ -91,16 +335,16 @@ class EDHNNClassifier(ClassifierMixin, NetworkEstimator):  # type: ignore[misc]
         )
 
     def predict_proba(self, hypergraph: object, X: object = None) -> FloatArray:  # noqa: N803
-        """Probabilities, samples x classes; arguments as for `fit`, any hypergraph with the same features."""
+        """Predict probabilities, samples x classes; arguments as for `fit`, any hypergraph with the same features."""
         return self._answers(hypergraph, X)
 
     def predict(self, hypergraph: object, X: object = None) -> Any:  # noqa: N803
-        """The most probable class of each sample."""
+        """Predict the most probable class of each sample."""
         probabilities = self.predict_proba(hypergraph, X)  # refuses a classifier that is not fitted
         return self.classes_[probabilities.argmax(axis=1)]
 
     def score(self, hypergraph: object, y: object, sample_weight: object = None, X: object = None) -> float:  # noqa: N803
-        """Accuracy over the samples that have a label; -1 is none."""
+        """Return the accuracy over the samples that have a label; -1 is none."""
         return accuracy_where_labelled(y, self.predict(hypergraph, X), sample_weight)
 
 
@@ -110,7 +354,7 @@ class EDHNNRegressor(RegressorMixin, NetworkEstimator):  # type: ignore[misc]
     _task = "regression"
 
     def __sklearn_tags__(self) -> Any:
-        """Several values per sample are allowed."""
+        """Declare that a sample may have several values."""
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         return tags
@@ -136,10 +380,10 @@ class EDHNNRegressor(RegressorMixin, NetworkEstimator):  # type: ignore[misc]
         return NodeDataset(name="samples", hypergraph=samples.hypergraph, x=samples.x, y=y, task="regression")
 
     def predict(self, hypergraph: object, X: object = None) -> FloatArray:  # noqa: N803
-        """The value of each sample; arguments as for `fit`, any hypergraph with the same features."""
+        """Predict the value of each sample; arguments as for `fit`, any hypergraph with the same features."""
         answers = self._answers(hypergraph, X)
         return answers[:, 0] if self._flat else answers
 
     def score(self, hypergraph: object, y: object, sample_weight: object = None, X: object = None) -> float:  # noqa: N803
-        """The coefficient of determination over the samples whose values are known; NaN is unknown."""
+        """Return the coefficient of determination over the samples whose values are known; NaN is unknown."""
         return r2_where_known(y, self.predict(hypergraph, X), sample_weight)

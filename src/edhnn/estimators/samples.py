@@ -1,8 +1,12 @@
-"""Nodes of a hypergraph as scikit-learn's samples: rows can be selected, and the hypergraph stays whole."""
+"""Nodes of a hypergraph as scikit-learn's samples: rows can be selected, and the hypergraph stays whole.
+
+The first argument of every estimator is a hypergraph: a `Hypergraph`, a `NodeDataset` or a `NodeSamples`. A plain table
+could be the features of the nodes as well as the incidence matrix, so an estimator refuses it unless its parameter
+``table`` says which of the two it takes.
+"""
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, final
 
 import numpy as np
@@ -11,9 +15,9 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
-from edhnn.data.dataset import NodeDataset
-from edhnn.errors import DataError
-from edhnn.hypergraph import Hypergraph
+from edhnn.data.dataset import NodeDataset, sparse_features
+from edhnn.errors import DataError, UsageError, unknown_name
+from edhnn.hypergraph.hypergraph import Hypergraph
 from edhnn.typing import IntArray
 
 
@@ -25,8 +29,9 @@ class NodeSamples:
     of the others stay visible, so that cross-validation measures what a transductive user gets.
 
     Args:
-        hypergraph: The hypergraph, or a `NodeDataset` with features.
-        x: Features, a row per node: an array, a sparse matrix, a tensor, or a table with named columns.
+        hypergraph: The hypergraph, or a `NodeDataset`.
+        x: Features, a row per node: an array, a sparse matrix, a tensor, or a table with named columns. Networks need
+            them, label spreading does not.
         nodes: The selected nodes; all of them if not given.
 
     Attributes:
@@ -49,9 +54,8 @@ class NodeSamples:
             if x is None:
                 x, self.feature_names = hypergraph.x, hypergraph.feature_names
             hypergraph = hypergraph.hypergraph
-        if x is None:
-            raise DataError("A network needs node features. Got none.", remedy="Give them as X, a row per node.")
-        self.hypergraph, self.x = hypergraph, as_tensor(x)
+        self.hypergraph = hypergraph
+        self.x = torch.empty(hypergraph.num_nodes, 0) if x is None else as_tensor(x)
         if self.x.shape[0] != hypergraph.num_nodes:
             raise DataError(f"Features must have a row per node, {hypergraph.num_nodes}. Got {self.x.shape[0]} rows.")
         everybody = np.arange(hypergraph.num_nodes)
@@ -76,22 +80,37 @@ class NodeSamples:
 
 
 def _column_names(x: object) -> tuple[str, ...] | None:
-    """The names of a table's columns, where all are text."""
+    """Return the names of a table's columns, where all are text."""
     names = tuple(getattr(x, "columns", ()))
     return names if names and all(isinstance(name, str) for name in names) else None
 
 
+def check_table(model: Any, meaning: str) -> None:
+    """Refuse a plain table as first argument, unless the estimator's ``table`` says what it holds.
+
+    Args:
+        model: The estimator.
+        meaning: What this estimator can take: ``features`` or ``incidence``.
+
+    Raises:
+        UsageError: and it says what to give instead.
+    """
+    if model.table is not None and model.table != meaning:
+        raise unknown_name(f"table of {type(model).__name__}", str(model.table), [meaning])
+    if model.table is None:
+        raise UsageError(
+            f"The first argument of {type(model).__name__} must be a Hypergraph, a NodeDataset or a NodeSamples. A "
+            "plain table could hold features of the nodes or the incidence matrix. For a matrix of incidences use "
+            f"Hypergraph.from_scipy(matrix); for a table of {meaning} alone, say so with table='{meaning}'."
+        )
+
+
 def as_tensor(x: object) -> Tensor:
-    """Features as a tensor: dense, or sparse CSR."""
+    """Make a tensor of features: dense, or sparse CSR."""
     if isinstance(x, Tensor):
         return x
     if sp.issparse(x):
-        rows: sp.csr_array = sp.csr_array(x)
-        row_ptr, column = (torch.from_numpy(np.require(part, np.int64, "W")) for part in (rows.indptr, rows.indices))
-        values = torch.from_numpy(np.require(rows.data, np.float32, "W"))
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message="Sparse CSR tensor support")
-            return torch.sparse_csr_tensor(row_ptr, column, values, size=rows.shape, check_invariants=True)
+        return sparse_features(sp.csr_array(x, dtype=np.float32))
     given = np.asarray(x)
     kind = np.float64 if given.dtype == np.float64 else np.float32  # 64 bits are scaled before they are rounded
     table: npt.NDArray[Any] = np.require(given, kind, "W")  # PyTorch has no read-only tensors

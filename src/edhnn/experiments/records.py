@@ -1,22 +1,27 @@
 """Records: a line of JSON per finished job, appended and never changed.
 
-A results folder holds ``NAME.jsonl`` for each experiment, and ``.work``: locks, and what is needed to go on with jobs
-under way. A last line that a kill cut short is ignored when reading and cut away by the next append; one that is whole
-but for its line end, as an editor may leave it, is a record and is given one. Lines of others are left as they are.
+A results folder holds ``NAME.jsonl`` for each experiment, and ``.work``: locks, and what is needed to resume jobs under
+way. A last line that a kill cut short is ignored when reading and cut away by the next append; one that is whole but
+for its line end, as an editor may leave it, is a record and is given one. Other lines are left as they are.
+
+Because files only grow, a `Records` object reads each line once: later calls read what was appended meanwhile, by
+whichever process. A file that became shorter or was replaced is read again from its beginning.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import final
+from typing import BinaryIO, final
 
 import msgspec
 
-from edhnn.errors import DataError, UsageError
-from edhnn.training.locks import locked
-from edhnn.training.run_folder import json_line
+from edhnn.errors import DataError
+from edhnn.io.files import check_folder
+from edhnn.io.json_files import json_line
+from edhnn.parallel import locked
 from edhnn.typing import JsonObject
 
 FORMAT = 1
@@ -55,6 +60,24 @@ class _Record(msgspec.Struct):
 
 
 @final
+@dataclass(slots=True)
+class _Progress:
+    """How far a file was read.
+
+    Attributes:
+        inode: The file's identity.
+        end: Bytes read.
+        lines: Lines read.
+        ended: Whether the last line read had its line end.
+    """
+
+    inode: int
+    end: int = 0
+    lines: int = 0
+    ended: bool = True
+
+
+@final
 class Records:
     """The records in a results folder.
 
@@ -63,9 +86,11 @@ class Records:
     """
 
     def __init__(self, folder: Path) -> None:
-        if folder.exists() and not folder.is_dir():
-            raise UsageError(f"'{folder}' must be a folder. It is a file.")
+        check_folder(folder)
         self.folder = folder
+        self._progress: dict[Path, _Progress] = {}
+        self._records: list[JsonObject] = []
+        self._keys: set[str] = set()
 
     @property
     def work(self) -> Path:
@@ -73,16 +98,18 @@ class Records:
         return self.folder / ".work"
 
     def read(self) -> list[JsonObject]:
-        """All records, file by file.
+        """Return all records: file by file, then what was appended since the first call.
 
         Raises:
             DataError: if a whole line is not a record.
         """
-        return [record for path in sorted(self.folder.glob("*.jsonl")) for record in read_lines(path)]
+        self._refresh()
+        return list(self._records)
 
     def keys(self) -> set[str]:
-        """The keys of all jobs that ended."""
-        return {record["key"] for record in self.read()}
+        """Return the keys of all jobs that ended."""
+        self._refresh()
+        return self._keys
 
     def append(self, experiment: str, record: JsonObject) -> None:
         """Add a record; other processes may do so at the same time."""
@@ -90,47 +117,76 @@ class Records:
         path = self.folder / f"{experiment}.jsonl"
         with locked(self.work / "append.lock", wait=600.0) as mine:
             if not mine:
-                raise DataError("Records could not be written for ten minutes: somebody holds the lock.", path=path)
+                raise DataError("Records could not be written for ten minutes: a process holds the lock.", path=path)
             with path.open("a+b") as stream:
-                _end_last_line(stream.fileno())
+                _end_last_line(stream)
                 stream.write(json_line({"format": FORMAT, **record}).encode())
                 stream.flush()
                 os.fsync(stream.fileno())
 
+    def _refresh(self) -> None:
+        """Read what was appended to any file; everything again if a file shrank, was replaced or removed."""
+        status = {path: path.stat() for path in sorted(self.folder.glob("*.jsonl"))}
+        if any(
+            path not in status or status[path].st_ino != known.inode or status[path].st_size < known.end
+            for path, known in self._progress.items()
+        ):
+            self._progress, self._records, self._keys = {}, [], set()
+        for path, now in status.items():
+            known = self._progress.setdefault(path, _Progress(now.st_ino))
+            if now.st_size > known.end:
+                added = list(_read_on(path, known))
+                self._records += added
+                self._keys |= {record["key"] for record in added}
+
+
+def _read_on(path: Path, progress: _Progress) -> Iterator[JsonObject]:
+    """Yield the records of the whole lines that follow what was read before."""
+    with path.open("rb") as stream:
+        stream.seek(progress.end)
+        content = stream.read()
+    if not progress.ended and content.startswith(b"\n"):
+        content, progress.end, progress.ended = content[1:], progress.end + 1, True
+    *lines, last = content.split(b"\n")
+    for line in lines:
+        yield _parse(line, path, progress.lines + 1)
+        progress.lines, progress.end = progress.lines + 1, progress.end + len(line) + 1
+    if _is_whole(last):
+        yield _parse(last, path, progress.lines + 1)
+        progress.lines, progress.end, progress.ended = progress.lines + 1, progress.end + len(last), False
+
+
+def _parse(line: bytes, path: Path, number: int) -> JsonObject:
+    """Parse a line and check that it is a record."""
+    where = f"line {number}"
+    try:
+        record: JsonObject = msgspec.json.decode(line, type=dict)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise DataError(f"A line must be a record: {error}.", path=path, where=where) from error
+    if record.get("format") != FORMAT:
+        raise DataError(
+            f"A record's format must be {FORMAT}. Got {record.get('format')!r}.",
+            path=path,
+            where=where,
+            remedy="Use the version of edhnn that wrote it.",
+        )
+    try:
+        checked = msgspec.convert(record, _Record)
+    except msgspec.ValidationError as error:
+        raise DataError(f"A record must hold what its fields are: {error}.", path=path, where=where) from error
+    if checked.metrics is None and checked.failed is None:
+        raise DataError("A record must have metrics, or say why its job failed.", path=path, where=where)
+    return record
+
 
 def seconds_of(record: JsonObject) -> float:
-    """Seconds a job took, those before its last resumption too where training counted them."""
+    """Return the seconds of a job, including those before its last resumption where training counted them."""
     trained = (record.get("metrics") or {}).get("train_seconds") or 0.0
     return max(float(record["seconds"]), float(trained))
 
 
-def read_lines(path: Path) -> Iterator[JsonObject]:
-    """The whole lines of a file of records."""
-    *lines, last = path.read_bytes().split(b"\n")
-    for number, line in enumerate([*lines, last] if _is_whole(last) else lines, start=1):
-        where = f"line {number}"
-        try:
-            record = msgspec.json.decode(line, type=dict)
-        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-            raise DataError(f"A line must be a record: {error}.", path=path, where=where) from error
-        if record.get("format") != FORMAT:
-            raise DataError(
-                f"A record's format must be {FORMAT}. Got {record.get('format')!r}.",
-                path=path,
-                where=where,
-                remedy="Use the version of edhnn that wrote it.",
-            )
-        try:
-            found = msgspec.convert(record, _Record)
-        except msgspec.ValidationError as error:
-            raise DataError(f"A record must hold what its fields are: {error}.", path=path, where=where) from error
-        if found.metrics is None and found.failed is None:
-            raise DataError("A record must have metrics, or say why its job failed.", path=path, where=where)
-        yield record
-
-
 def _is_whole(line: bytes) -> bool:
-    """Whether a line without an end is a record all the same; one that was cut short is no JSON."""
+    """Return whether a line without an end is a record nevertheless; one that was cut short is no JSON."""
     try:
         msgspec.json.decode(line, type=dict)
     except (msgspec.MsgspecError, UnicodeDecodeError):
@@ -138,15 +194,16 @@ def _is_whole(line: bytes) -> bool:
     return True
 
 
-def _end_last_line(descriptor: int) -> None:
+def _end_last_line(stream: BinaryIO) -> None:
     """Give the last line its end if it is whole, else cut it away."""
-    size = os.lseek(descriptor, 0, os.SEEK_END)
-    os.lseek(descriptor, 0, os.SEEK_SET)
-    content = os.read(descriptor, size) if size else b""
-    begin = content.rfind(b"\n") + 1
-    if begin == len(content):
+    size = stream.seek(0, os.SEEK_END)
+    stream.seek(max(size - 1, 0))
+    if stream.read(1) in (b"", b"\n"):
         return
+    stream.seek(0)
+    content = stream.read()
+    begin = content.rfind(b"\n") + 1
     if _is_whole(content[begin:]):
-        os.write(descriptor, b"\n")
+        stream.write(b"\n")
     else:
-        os.truncate(descriptor, begin)
+        stream.truncate(begin)

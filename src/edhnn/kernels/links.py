@@ -21,8 +21,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from edhnn.errors import DataError
-from edhnn.hypergraph import Hypergraph
-from edhnn.memberships import group_bounds
+from edhnn.hypergraph.hypergraph import Hypergraph, group_bounds
 
 
 class _kept:  # noqa: N801
@@ -158,18 +157,15 @@ def row_links(row_ptr: Int[Tensor, " R_plus_1"], column: Int[Tensor, " I"], num_
     return Links(row_ptr, column, None, group_bounds(column, num_columns), _owners(row_ptr)[order], order)
 
 
-@torch.inference_mode(False)  # what is kept may be made during inference and serve training later
 def _both(hypergraph: Hypergraph) -> tuple[Links, Links]:
-    known = hypergraph._links
-    if known is None:
+    def make() -> tuple[Links, Links]:
         order = hypergraph.node_order
         by_node = hypergraph.node_ptr, hypergraph.edge_index[order], order
         by_edge = hypergraph.edge_ptr, hypergraph.node_index, None
         nodes = from_parts(*by_node, *by_edge)  # the hypergraph has checked and sorted them
-        known = nodes, nodes.transposed()
-        if not torch.compiler.is_compiling():
-            hypergraph._fill(_links=known)
-    return known  # type: ignore[return-value]
+        return nodes, nodes.transposed()
+
+    return hypergraph.derive("links", make)
 
 
 def from_parts(*parts: Tensor | None) -> Links:

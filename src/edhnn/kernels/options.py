@@ -1,9 +1,9 @@
-"""The options of the fused kernels as values, so that they travel together through both implementations."""
+"""What a fused kernel is asked to do, as a tuple whose fields are, in order, those of the operator's schema."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import NamedTuple, final
 
 from jaxtyping import Float
 from torch import Tensor
@@ -11,7 +11,8 @@ from torch import Tensor
 NATIVE_ACTIVATIONS = ("relu", "identity")
 
 
-@dataclass(frozen=True)
+@final
+@dataclass(frozen=True, slots=True)
 class Moments:
     r"""What LayerNorm on a concatenated input $[x_r; x_s]$ needs to know about each half.
 
@@ -35,9 +36,8 @@ class Moments:
     eps: float = 1e-5
 
 
-@dataclass(frozen=True)
-class PairOptions:
-    """Everything `pair_sum` takes besides its two tables and the links; tensors may be ``None``."""
+class PairOptions(NamedTuple):
+    """Everything `pair_sum` takes besides its two tables and the links: eight tensors, then numbers."""
 
     bias: Tensor | None = None
     q_row: Tensor | None = None
@@ -53,22 +53,19 @@ class PairOptions:
     threshold: int = 0
     seed: int = 0
     activation: str = "relu"
-
-    TENSORS: ClassVar = ("bias", "q_row", "mu_row", "q_column", "mu_column", "norm_weight", "norm_bias", "weight")
+    mean: bool = False
 
     @property
     def tensors(self) -> tuple[Tensor | None, ...]:
-        """The tensors among the options, in the order of ``TENSORS``."""
-        return tuple(getattr(self, name) for name in self.TENSORS)
-
-    @property
-    def arguments(self) -> tuple[Any, ...]:
-        """All options, in the order of the fields."""
-        return tuple(vars(self).values())
+        """The tensors among the options."""
+        return self[:PAIR_TENSORS]  # type: ignore[return-value]
 
 
-@dataclass(frozen=True)
-class RowOptions:
+PAIR_TENSORS = 8
+"""How many of a pair's options are tensors: the first ones."""
+
+
+class RowOptions(NamedTuple):
     """Everything `row_activation` takes besides its table."""
 
     norm_weight: Tensor | None = None

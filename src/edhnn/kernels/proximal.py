@@ -5,14 +5,9 @@ from __future__ import annotations
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from edhnn.kernels import (
-    native_kernels,
-    torch_kernels_cardinality,
-    torch_kernels_water,
-    torch_kernels_weighted_cardinality,
-)
-from edhnn.kernels.checks import check_companion, check_power, check_segments, check_step, check_weight
-from edhnn.kernels.dispatch import goes_native
+from edhnn.kernels import native_backend
+from edhnn.kernels.backend import check_companion, check_power, check_segments, check_step, check_weight, use_native
+from edhnn.kernels.torch_backend import cardinality, total_variation
 
 
 def prox_total_variation(
@@ -56,9 +51,9 @@ def prox_total_variation(
     check_power(power, "prox_total_variation")
     if weight is not None:
         check_weight(weight, values, (len(values),))
-    if goes_native(values, step, weight):
-        return native_kernels.prox_total_variation(values, edge_ptr, step, power, weight)
-    return torch_kernels_water.prox_total_variation(values, edge_ptr, step, power, weight)
+    if use_native(values, step, weight, has_gradient=False):
+        return native_backend.prox_total_variation(values, edge_ptr, step, power, weight)
+    return total_variation.prox_total_variation(values, edge_ptr, step, power, weight)
 
 
 def prox_cardinality(
@@ -110,7 +105,7 @@ def prox_cardinality(
     check_companion("cut_weight", cut_weight, values, (len(values),))
     if weight is not None:
         check_weight(weight, values, (len(values),))
-        return torch_kernels_weighted_cardinality.prox_cardinality(values, edge_ptr, step, power, cut_weight, weight)
-    if goes_native(values, step, cut_weight):
-        return native_kernels.prox_cardinality(values, edge_ptr, step, power, cut_weight)
-    return torch_kernels_cardinality.prox_cardinality(values, edge_ptr, step, power, cut_weight)
+        return cardinality.prox_weighted_cardinality(values, edge_ptr, step, power, cut_weight, weight)
+    if use_native(values, step, cut_weight, has_gradient=False):
+        return native_backend.prox_cardinality(values, edge_ptr, step, power, cut_weight)
+    return cardinality.prox_cardinality(values, edge_ptr, step, power, cut_weight)

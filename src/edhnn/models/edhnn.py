@@ -7,31 +7,125 @@ For $t = 0, \dots, L-1$, with the same $\hat\phi, \hat\rho, \hat\varphi$ every t
 3. $m_{e \to v} = \hat\rho([h_v ; m_e])$ on every incidence, summed at the nodes: $s_v$,
 4. $h_v \leftarrow \hat\varphi([h_v ; s_v ; x_v ; d_v])$, or as released $\hat\varphi((1 - \alpha) s_v + \alpha x_v)$.
 
-$x$ is the encoded input, $h$ starts from it, and a classifier reads the last state.
+$x$ is the encoded input, $h$ starts from it, and a classifier reads the last state. The family shares the encoder and
+the classifier (`EncoderClassifierModel`).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, final
+from typing import Literal, TypeVar, final
 
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from edhnn import kernels
+from edhnn.configuration import Configuration, Count, Natural
 from edhnn.errors import UsageError
-from edhnn.hypergraph import Hypergraph
-from edhnn.models.contract import HypergraphLike, as_hypergraph
-from edhnn.models.encoded import EncodedConfig, EncodedModel
-from edhnn.models.option_checks import check_choices
-from edhnn.nn.aggregate import Aggregate
-from edhnn.nn.equivariant import EquivariantOperator, InvariantOperator, prepare, sum_to_nodes
+from edhnn.hypergraph.hypergraph import Hypergraph
+from edhnn.models.base import HypergraphLike, HypergraphModel, as_hypergraph
+from edhnn.models.registry import register_model
+from edhnn.nn.aggregation import Aggregate
+from edhnn.nn.features import FeatureLayer, check_features, dense_features
+from edhnn.nn.mlp import MLP, NormName, PReLU
+from edhnn.nn.operators import EquivariantOperator, InvariantOperator, prepare, sum_to_nodes
 from edhnn.nn.update import ConcatUpdate, DegreeFeature, RestartUpdate
+
+ActivationName = Literal["relu", "prelu", "identity"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EncoderClassifierConfig(Configuration):
+    """Choices around the iterations; the defaults are the released code's.
+
+    Attributes:
+        num_iterations: Diffusion iterations.
+        hidden: Width of the states and of the perceptrons inside.
+        classifier_layers: Layers of the classifier.
+        classifier_hidden: Its width.
+        norm: Norm of all perceptrons: ``layer``, ``batch`` or ``none``; inside also on their inputs.
+        activation: After each iteration: ``relu``, ``prelu`` or ``identity``.
+        dropout: Rate everywhere but on the features.
+        input_dropout: Rate on the features.
+        encoder: Encode the features by ReLU(Linear(x)); without it the states start as the features themselves.
+    """
+
+    num_iterations: Count = 2
+    hidden: Count = 64
+    classifier_layers: Count = 2
+    classifier_hidden: Count = 64
+    norm: NormName = "layer"
+    activation: ActivationName = "relu"
+    dropout: float = 0.5
+    input_dropout: float = 0.5
+    encoder: bool = True
+
+
+Config = TypeVar("Config", bound=EncoderClassifierConfig)
+
+
+class EncoderClassifierModel(HypergraphModel[Config]):
+    """An encoder, iterations (the subclass's) and a classifier."""
+
+    def build(self, config: Config) -> None:
+        """Make the encoder, the iterations and the classifier; weights are drawn in the order of the forward pass."""
+        self.num_iterations = config.num_iterations
+        self.encoder: FeatureLayer | None = None
+        if config.encoder:
+            self.encoder = FeatureLayer(
+                self.in_features,
+                config.hidden,
+                dropout=config.input_dropout,
+                seeds=self.seeds,
+                generator=self.generator,
+            )
+        elif self.in_features != config.hidden:
+            raise UsageError(
+                f"Without an encoder the states are the features: 'hidden' must be their number, {self.in_features}. "
+                f"Got {config.hidden}."
+            )
+        self.input_dropout = self.make_dropout(0.0 if config.encoder else config.input_dropout)
+        self.dropout = self.make_dropout(config.dropout)
+        self.activation: nn.Module = {"relu": nn.ReLU, "prelu": PReLU, "identity": nn.Identity}[config.activation]()
+        self.build_iterations(config)
+        self.classifier = self.make_classifier(config.hidden)
+
+    def build_iterations(self, config: Config) -> None:
+        """Make what runs between the encoder and the classifier."""
+        raise NotImplementedError
+
+    def make_inner(self, in_features: int, num_layers: int, *, plain: bool = False) -> MLP:
+        """Make a perceptron inside the iterations; a plain one has neither norm nor dropout."""
+        width, norm = self.config.hidden, "none" if plain else self.config.norm
+        dropout = 0.0 if plain else self.config.dropout
+        return self.make_mlp(in_features, width, width, num_layers, norm=norm, dropout=dropout)
+
+    def make_inner_or_identity(self, in_features: int, num_layers: int) -> nn.Module:
+        """Make a perceptron inside the iterations, or the identity for 0 layers."""
+        return self.make_inner(in_features, num_layers) if num_layers else nn.Identity()
+
+    def encode(self, x: Tensor) -> Float[Tensor, "N D"]:
+        """The first state."""
+        if self.encoder is None:
+            check_features(x, self.config.hidden)
+            out: Tensor = self.input_dropout(dense_features(x, self.classifier.last.weight))
+            return out
+        encoded: Tensor = self.encoder(x).relu()
+        return encoded
+
+    def advance(self, z: Float[Tensor, "N D"]) -> Float[Tensor, "N D"]:
+        """The next state: the activation, and the dropout of whoever hears it, in one pass where that is ReLU."""
+        if isinstance(self.activation, nn.ReLU):
+            return kernels.row_activation(z, dropout=self.dropout.active_rate, seed=self.dropout.seed())
+        out: Tensor = self.dropout(self.activation(z))
+        return out
+
 
 Update = Literal["restart", "concat"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EDHNNConfig(EncodedConfig):
+class EDHNNConfig(EncoderClassifierConfig):
     r"""ED-HNN's choices; the defaults are the released code's.
 
     Attributes:
@@ -46,45 +140,35 @@ class EDHNNConfig(EncodedConfig):
         edge_features: Columns of features of hyperedges, handed to $\hat\rho$ beside $m_e$.
     """
 
-    phi_layers: int = 2
-    rho_layers: int = 2
-    update_layers: int = 2
+    phi_layers: Natural = 2
+    rho_layers: Natural = 2
+    update_layers: Natural = 2
     aggregate: Aggregate = "mean"
     update: Update = "restart"
     restart: float = 0.5
     degree: DegreeFeature = "log"
     tied: bool = True
-    edge_features: int = 0
-
-    def __post_init__(self) -> None:
-        super(EDHNNConfig, self).__post_init__()
-        check_choices(self, aggregate=Aggregate, update=Update, degree=DegreeFeature)
-        if min(self.phi_layers, self.update_layers) < 0:
-            raise UsageError(
-                f"Layers must be 0 or more. Got {self.phi_layers} of phi, {self.update_layers} of the update."
-            )
+    edge_features: Natural = 0
 
 
-class UpdatedModel(EncodedModel):
+EDHNNFamilyConfig = TypeVar("EDHNNFamilyConfig", bound=EDHNNConfig)
+
+
+class UpdatedModel(EncoderClassifierModel[EDHNNFamilyConfig]):
     """What ED-HNN and ED-HNN II share beyond the encoder: step 4."""
 
     def _update(self, config: EDHNNConfig) -> nn.Module:
         if config.update == "restart":
-            return RestartUpdate(self._mlp_or_identity(config.hidden, config.update_layers), config.restart)
+            return RestartUpdate(self.make_inner_or_identity(config.hidden, config.update_layers), config.restart)
         if config.update_layers < 1:
             raise UsageError(f"The update 'concat' must have at least 1 layer. Got {config.update_layers}.")
         extra = 0 if config.degree == "none" else 1
-        return ConcatUpdate(self._mlp(3 * config.hidden + extra, config.update_layers), config.degree)
+        return ConcatUpdate(self.make_inner(3 * config.hidden + extra, config.update_layers), config.degree)
 
 
-class EDHNN(UpdatedModel):
+@register_model("ed-hnn", "equivariant diffusion operators, Algorithm 1")
+class EDHNN(UpdatedModel[EDHNNConfig]):
     r"""ED-HNN. Paper: Algorithm 1; Appendix C.
-
-    Args:
-        config: Its choices; the defaults if not given.
-        in_features: Columns of the features.
-        num_classes: Columns of the output.
-        seed: Of the initial weights and the dropout masks.
 
     Example:
         >>> import torch
@@ -95,23 +179,23 @@ class EDHNN(UpdatedModel):
         torch.Size([4, 3])
     """
 
-    def __init__(self, config: EDHNNConfig | None = None, *, in_features: int, num_classes: int, seed: int = 0) -> None:
-        config = config or EDHNNConfig()
-        super().__init__(config, in_features=in_features, num_classes=num_classes, seed=seed)
+    config_class = EDHNNConfig
+
+    def build_iterations(self, config: EDHNNConfig) -> None:
+        """Make the operators and the updates, one of each if the iterations share their weights."""
         times = 1 if config.tied else config.num_iterations
         self.operators = nn.ModuleList(self._operator(config) for _ in range(times))
         self.updates = nn.ModuleList(self._update(config) for _ in range(times))
-        self._finish()
 
     def _operator(self, config: EDHNNConfig) -> nn.Module:
-        phi = self._mlp_or_identity(config.hidden, config.phi_layers)
-        rho = self._mlp(2 * config.hidden + config.edge_features, config.rho_layers)
+        phi = self.make_inner_or_identity(config.hidden, config.phi_layers)
+        rho = self.make_inner(2 * config.hidden + config.edge_features, config.rho_layers)
         return EquivariantOperator(phi, rho, aggregate=config.aggregate)
 
     def forward(
         self, x: Tensor, hypergraph: HypergraphLike, x_e: Float[Tensor, "E F"] | None = None
     ) -> Float[Tensor, "N C"]:
-        """Outputs for every node.
+        """Return the outputs for every node.
 
         Args:
             x: Features, dense or sparse CSR.
@@ -121,15 +205,15 @@ class EDHNN(UpdatedModel):
         Returns:
             A row per node.
         """
-        joined = as_hypergraph(hypergraph, x)
-        check_edge_features(self.config.edge_features, x_e, joined)  # type: ignore[attr-defined]
+        hypergraph = as_hypergraph(hypergraph, x)
+        check_edge_features(self.config.edge_features, x_e, hypergraph)
         x_v = self.encode(x)
         h = self.dropout(x_v)
         shared = [prepare(operator, h.shape[1]) for operator in self.operators]
         for t in range(self.num_iterations):
             place = t % len(self.operators)
-            s = sum_to_nodes(self.operators[place], h, joined, x_e, shared[place])  # steps 1 to 3
-            h = self.advance(self.updates[place](h, s, x_v, joined))  # step 4
+            s = sum_to_nodes(self.operators[place], h, hypergraph, x_e, shared[place])  # steps 1 to 3
+            h = self.advance(self.updates[place](h, s, x_v, hypergraph))  # step 4
         out: Tensor = self.classifier(h)
         return out
 
@@ -140,27 +224,18 @@ class InvariantConfig(EDHNNConfig):
     r"""The invariant ablation's choices: ED-HNN's, where $\hat\rho$ may have 0 layers (released for four datasets)."""
 
 
+@register_model("invariant", "ED-HNN with one message for all members, Appendix D")
 class Invariant(EDHNN):
-    r"""ED-HNN with the same message to every member, $\hat\rho(m_e)$. Paper: Appendix D.
+    r"""ED-HNN with the same message to every member, $\hat\rho(m_e)$. Paper: Appendix D."""
 
-    Args:
-        config: Its choices; the defaults if not given.
-        in_features: Columns of the features.
-        num_classes: Columns of the output.
-        seed: Of the initial weights and the dropout masks.
-    """
-
-    def __init__(
-        self, config: InvariantConfig | None = None, *, in_features: int, num_classes: int, seed: int = 0
-    ) -> None:
-        super().__init__(config or InvariantConfig(), in_features=in_features, num_classes=num_classes, seed=seed)
+    config_class = InvariantConfig
 
     def _operator(self, config: EDHNNConfig) -> nn.Module:
-        phi = self._mlp_or_identity(config.hidden, config.phi_layers)
+        phi = self.make_inner_or_identity(config.hidden, config.phi_layers)
         if config.rho_layers == 0 and config.edge_features:
             raise UsageError("Features of hyperedges need a rho of at least 1 layer. Got 0.")
         wide = config.hidden + config.edge_features
-        rho = self._mlp(wide, config.rho_layers) if config.rho_layers else nn.Identity()
+        rho = self.make_inner(wide, config.rho_layers) if config.rho_layers else nn.Identity()
         return InvariantOperator(phi, rho, aggregate=config.aggregate)
 
 

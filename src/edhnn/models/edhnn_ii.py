@@ -12,21 +12,22 @@ are ED-HNN's.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, final, get_args
+from typing import Literal, final
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from edhnn import kernels
-from edhnn.errors import UsageError, unknown_name
-from edhnn.hypergraph import Hypergraph
-from edhnn.models.contract import HypergraphLike, as_hypergraph
+from edhnn.errors import UsageError
+from edhnn.hypergraph.hypergraph import Hypergraph
+from edhnn.models.base import HypergraphLike, as_hypergraph
 from edhnn.models.edhnn import EDHNNConfig, UpdatedModel, check_edge_features
-from edhnn.nn.aggregate import edge_total, edge_weights, to_edges
-from edhnn.nn.equivariant import answer_nodes
+from edhnn.models.registry import register_model
+from edhnn.nn.aggregation import to_edges, weighing_at_edges
 from edhnn.nn.mlp import MLP
-from edhnn.nn.pairs import SplitLayer, split_first, sum_over_links
+from edhnn.nn.operators import messages_to_nodes
+from edhnn.nn.pairwise import SplitLayer, pairwise_mlp_sum, split_first_layer
 
 Form = Literal["main-text", "appendix"]
 
@@ -43,42 +44,36 @@ class EDHNNIIConfig(EDHNNConfig):
     form: Form = "main-text"
 
 
-class EDHNNII(UpdatedModel):
+@register_model("ed-hnn-ii", "messages that know the hyperedge's last state, Algorithm 2")
+class EDHNNII(UpdatedModel[EDHNNIIConfig]):
     r"""ED-HNN II. Paper: Section 3.2 (main text), Algorithm 2.
 
     Differs: with ``form="appendix"`` dropout masks in $\hat\phi$ are drawn per node, not per incidence.
-
-    Args:
-        config: Its choices; the defaults if not given.
-        in_features: Columns of the features.
-        num_classes: Columns of the output.
-        seed: Of the initial weights and the dropout masks.
     """
 
-    config: EDHNNIIConfig
+    config_class = EDHNNIIConfig
 
-    def __init__(
-        self, config: EDHNNIIConfig | None = None, *, in_features: int, num_classes: int, seed: int = 0
-    ) -> None:
-        config = config or EDHNNIIConfig()
-        if config.form not in get_args(Form):
-            raise unknown_name("form", config.form, get_args(Form))
+    def build(self, config: EDHNNIIConfig) -> None:
+        """Refuse what the messages of ED-HNN II cannot have, then make the layers."""
         if config.phi_layers < 1:
             raise UsageError(f"The phi of ED-HNN II must have at least 1 layer. Got {config.phi_layers}.")
         if config.norm == "batch":
             raise UsageError("ED-HNN II has no batch norm: phi runs on incidences. Use norm 'layer' or 'none'.")
-        super().__init__(config, in_features=in_features, num_classes=num_classes, seed=seed)
+        super().build(config)
+
+    def build_iterations(self, config: EDHNNIIConfig) -> None:
+        """Make the initial message, the perceptrons and the updates."""
         width, times = config.hidden, 1 if config.tied else config.num_iterations
         self.initial = nn.Parameter(torch.empty(width).uniform_(-(width**-0.5), width**-0.5, generator=self.generator))
-        self.phis = nn.ModuleList(self._mlp(2 * width, config.phi_layers) for _ in range(times))
-        self.rhos = nn.ModuleList(self._mlp(2 * width + config.edge_features, config.rho_layers) for _ in range(times))
+        self.phis = nn.ModuleList(self.make_inner(2 * width, config.phi_layers) for _ in range(times))
+        wide = 2 * width + config.edge_features
+        self.rhos = nn.ModuleList(self.make_inner(wide, config.rho_layers) for _ in range(times))
         self.updates = nn.ModuleList(self._update(config) for _ in range(times))
-        self._finish()
 
     def forward(
         self, x: Tensor, hypergraph: HypergraphLike, x_e: Float[Tensor, "E F"] | None = None
     ) -> Float[Tensor, "N C"]:
-        """Outputs for every node.
+        """Return the outputs for every node.
 
         Args:
             x: Features, dense or sparse CSR.
@@ -88,42 +83,40 @@ class EDHNNII(UpdatedModel):
         Returns:
             A row per node.
         """
-        joined = as_hypergraph(hypergraph, x)
-        check_edge_features(self.config.edge_features, x_e, joined)
+        hypergraph = as_hypergraph(hypergraph, x)
+        check_edge_features(self.config.edge_features, x_e, hypergraph)
         x_v = self.encode(x)
         h = self.dropout(x_v)
-        held = joined.num_edges if self.config.form == "main-text" else joined.num_nodes
-        state = self.initial.expand(held, -1)
-        width, phis, rhos = h.shape[1], _perceptrons(self.phis), _perceptrons(self.rhos)
-        speaking = [split_first(phi, width, row_first=False) for phi in phis] if self.config.form == "main-text" else []
-        answering = [split_first(rho, width) for rho in rhos]
+        by_edge = self.config.form == "main-text"
+        rows = hypergraph.num_edges if by_edge else hypergraph.num_nodes
+        state = kernels.add_bias(h.new_zeros(rows, h.shape[1]), self.initial)
+        width, phis, rhos = h.shape[1], _mlps(self.phis), _mlps(self.rhos)
+        phi_layers = [split_first_layer(phi, width, row_first=False) for phi in phis] if by_edge else []
+        rho_layers = [split_first_layer(rho, width) for rho in rhos]
+        aggregate = self.config.aggregate
         for t in range(self.num_iterations):
-            place = t % len(phis)
-            if self.config.form == "main-text":  # steps 1 and 2
-                state = m_e = self._speak(phis[place], speaking[place], h, state, joined)
+            k = t % len(phis)
+            if by_edge:  # steps 1 and 2
+                state = m_e = self._messages_to_edges(phis[k], phi_layers[k], h, state, hypergraph)
             else:
-                state = phis[place](torch.cat([state, h], dim=1))
-                m_e = to_edges(state, joined, self.config.aggregate)
-            s = answer_nodes(
-                rhos[place], answering[place], h, m_e, joined, x_e, aggregate=self.config.aggregate
-            )  # step 3
-            h = self.advance(self.updates[place](h, s, x_v, joined))  # step 4
+                state = phis[k](torch.cat([state, h], dim=1))
+                m_e = to_edges(state, hypergraph, aggregate)
+            s = messages_to_nodes(rhos[k], rho_layers[k], h, m_e, hypergraph, x_e, aggregate=aggregate)  # step 3
+            h = self.advance(self.updates[k](h, s, x_v, hypergraph))  # step 4
         out: Tensor = self.classifier(h)
         return out
 
-    def _speak(self, phi: MLP, layer: SplitLayer, h: Tensor, m_e: Tensor, hypergraph: Hypergraph) -> Tensor:
+    def _messages_to_edges(self, phi: MLP, layer: SplitLayer, h: Tensor, m_e: Tensor, hypergraph: Hypergraph) -> Tensor:
         r"""The next messages of hyperedges, $\sum_u \hat\phi([h_u ; m_e])$."""
-        return sum_over_links(
+        return pairwise_mlp_sum(
             phi,
             layer,
             m_e,
             h,
             kernels.edge_links(hypergraph),
-            edge_total(hypergraph, h),
-            weight=edge_weights(hypergraph, h),
-            mean=self.config.aggregate == "mean",
+            weighing_at_edges(hypergraph, h, self.config.aggregate),
         )
 
 
-def _perceptrons(modules: nn.ModuleList) -> list[MLP]:
+def _mlps(modules: nn.ModuleList) -> list[MLP]:
     return [module for module in modules if isinstance(module, MLP)]

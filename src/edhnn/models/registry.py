@@ -1,33 +1,53 @@
-"""Models by name."""
+"""Models by name: ours, and those that users register.
+
+A model's module registers its classes with `register_model`; one line here says in which module a name is, so that it
+is imported when it is asked for. A user's model is registered by the same decorator, or found through the entry point
+group ``edhnn.models`` or the environment variable ``EDHNN_PLUGINS`` (modules or files, separated by commas).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
-from typing import Any, final
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import Any, TypeVar, final
 
-from edhnn.errors import unknown_name
-from edhnn.models.alldeepsets import AllDeepSets, AllDeepSetsConfig
-from edhnn.models.allsettransformer import AllSetTransformer, AllSetTransformerConfig
-from edhnn.models.clique_graphs import CEGAT, CEGCN, CEGATConfig, CEGCNConfig
-from edhnn.models.contract import HypergraphModel
-from edhnn.models.edhnn import EDHNN, EDHNNConfig, Invariant, InvariantConfig
-from edhnn.models.edhnn_ii import EDHNNII, EDHNNIIConfig
-from edhnn.models.hcha import HCHA, HCHAConfig
-from edhnn.models.hgnn import HGNN, HGNNConfig
-from edhnn.models.hnhn import HNHN, HNHNConfig
-from edhnn.models.hypergcn import HyperGCN, HyperGCNConfig
-from edhnn.models.hypernd import HyperND, HyperNDConfig
-from edhnn.models.hypersage import HyperSAGE, HyperSAGEConfig
-from edhnn.models.jump_link import JumpLink, JumpLinkConfig
-from edhnn.models.jump_links import AllDeepSetsJumpLink, AllDeepSetsJumpLinkConfig, HGNNJumpLink, HGNNJumpLinkConfig
-from edhnn.models.legcn import LEGCN, LEGCNConfig
-from edhnn.models.mean_deg import MeanDeg, MeanDegConfig
-from edhnn.models.mlp import MLPModel, MLPModelConfig
-from edhnn.models.unigat import UniGAT, UniGATConfig
-from edhnn.models.unigcnii import UniGCNII, UniGCNIIConfig
-from edhnn.models.unignn import UniGCN, UniGCNConfig, UniGIN, UniGINConfig, UniSAGE, UniSAGEConfig
-from edhnn.models.written_values import declared
+from edhnn.configuration import configure
+from edhnn.errors import UsageError, unknown_name
+from edhnn.models.base import HypergraphModel
+from edhnn.parallel import import_shared_modules, share_module
+
+_MODULES = {
+    "ed-hnn": "edhnn",
+    "ed-hnn-ii": "edhnn_ii",
+    "invariant": "edhnn",
+    "mean-deg": "released_variants",
+    "jump-link": "released_variants",
+    "mlp": "baselines.mlp",
+    "ce-gcn": "baselines.clique_gnn",
+    "ce-gat": "baselines.clique_gnn",
+    "hgnn": "baselines.hgnn",
+    "hcha": "baselines.hgnn",
+    "hnhn": "baselines.hnhn",
+    "hypergcn": "baselines.hypergcn",
+    "unigcn": "baselines.unignn",
+    "unigat": "baselines.unignn",
+    "unigin": "baselines.unignn",
+    "unisage": "baselines.unignn",
+    "unigcnii": "baselines.unignn",
+    "hypernd": "baselines.hypernd",
+    "alldeepsets": "baselines.allset",
+    "allsettransformer": "baselines.allset",
+    "hypersage": "baselines.hypersage",
+    "legcn": "baselines.legcn",
+    "hgnn-jumplink": "baselines.jump_links",
+    "alldeepsets-jumplink": "baselines.jump_links",
+}
+"""The module of each model, below ``edhnn.models``."""
+
+Model = TypeVar("Model", bound=Callable[..., HypergraphModel[Any]])
 
 
 @final
@@ -43,40 +63,85 @@ class ModelEntry:
             behind the published numbers does for this model.
     """
 
-    model: Callable[..., HypergraphModel]
-    config: Callable[..., Any]
+    model: Callable[..., HypergraphModel[Any]]
+    config: type[Any]
     summary: str
     singletons: bool = True
 
 
-MODELS: Mapping[str, ModelEntry] = {
-    "ed-hnn": ModelEntry(EDHNN, EDHNNConfig, "equivariant diffusion operators, Algorithm 1"),
-    "ed-hnn-ii": ModelEntry(EDHNNII, EDHNNIIConfig, "messages that know the hyperedge's last state, Algorithm 2"),
-    "invariant": ModelEntry(Invariant, InvariantConfig, "ED-HNN with one message for all members, Appendix D"),
-    "mean-deg": ModelEntry(MeanDeg, MeanDegConfig, "means and logarithms of counts, from the released code"),
-    "jump-link": ModelEntry(JumpLink, JumpLinkConfig, "averages and a link to the input, from the released code"),
-    "mlp": ModelEntry(MLPModel, MLPModelConfig, "a perceptron on the features alone", singletons=False),
-    "ce-gcn": ModelEntry(CEGCN, CEGCNConfig, "GCN on the clique expansion", singletons=False),
-    "ce-gat": ModelEntry(CEGAT, CEGATConfig, "GAT on the clique expansion", singletons=False),
-    "hgnn": ModelEntry(HGNN, HGNNConfig, "convolution with the symmetric hypergraph Laplacian"),
-    "hcha": ModelEntry(HCHA, HCHAConfig, "convolution by means of means, with or without attention"),
-    "hnhn": ModelEntry(HNHN, HNHNConfig, "nodes and hyperedges as neurons, degree-weighted means"),
-    "hypergcn": ModelEntry(HyperGCN, HyperGCNConfig, "GCN between each hyperedge's extremes", singletons=False),
-    "unigcn": ModelEntry(UniGCN, UniGCNConfig, "GCN carried over by UniGNN"),
-    "unigat": ModelEntry(UniGAT, UniGATConfig, "GAT carried over by UniGNN"),
-    "unigin": ModelEntry(UniGIN, UniGINConfig, "GIN carried over by UniGNN"),
-    "unisage": ModelEntry(UniSAGE, UniSAGEConfig, "GraphSAGE carried over by UniGNN"),
-    "unigcnii": ModelEntry(UniGCNII, UniGCNIIConfig, "GCNII carried over by UniGNN"),
-    "hypernd": ModelEntry(HyperND, HyperNDConfig, "nonlinear diffusion of the features, then a perceptron"),
-    "alldeepsets": ModelEntry(AllDeepSets, AllDeepSetsConfig, "DeepSets at hyperedges and at nodes"),
-    "allsettransformer": ModelEntry(AllSetTransformer, AllSetTransformerConfig, "attention at hyperedges and at nodes"),
-    "hypersage": ModelEntry(HyperSAGE, HyperSAGEConfig, "power means of neighbours, by hyperedge", singletons=False),
-    "legcn": ModelEntry(LEGCN, LEGCNConfig, "GCN on the line expansion, never built"),
-    "hgnn-jumplink": ModelEntry(HGNNJumpLink, HGNNJumpLinkConfig, "HGNN with a link to the input, Table 3"),
-    "alldeepsets-jumplink": ModelEntry(
-        AllDeepSetsJumpLink, AllDeepSetsJumpLinkConfig, "AllDeepSets with a link to the input, Table 3"
-    ),
-}
+_ENTRIES: dict[str, ModelEntry] = {}
+
+
+def register_model(name: str, summary: str, *, singletons: bool = True) -> Callable[[Model], Model]:
+    """Register a model under a name, as a decorator of its class.
+
+    The class takes ``(config, *, in_features, num_classes, seed)`` and has a ``config_class``, a frozen dataclass with
+    a default for every field; `HypergraphModel` is such a class. Worker processes import the module that it is in.
+
+    Args:
+        name: The name, as in ``edhnn train --model``.
+        summary: A line about the model.
+        singletons: Whether training adds a hyperedge of its own to every node first.
+
+    Returns:
+        The decorator; it returns the class as it is.
+
+    Raises:
+        UsageError: if the name belongs to another class.
+    """
+
+    def register(model: Model) -> Model:
+        before = _ENTRIES.get(name)
+        ours = model.__module__.startswith("edhnn.models.")
+        same = before is not None and getattr(before.model, "__qualname__", "") == model.__qualname__
+        if (before is not None and not same) or (name in _MODULES and not ours):
+            raise UsageError(f"The name of a model must be its own. Got '{name}', which is taken.")
+        _ENTRIES[name] = ModelEntry(model, model.config_class, summary, singletons)  # type: ignore[attr-defined]
+        if not ours:
+            share_module(sys.modules[model.__module__])
+        return model
+
+    return register
+
+
+def load_plugins() -> None:
+    """Import the modules of users' models: entry points, then what ``EDHNN_PLUGINS`` names; each is imported once."""
+    for entry in entry_points(group="edhnn.models"):
+        if entry.module not in sys.modules:
+            entry.load()
+    import_shared_modules()
+
+
+class _Models(Mapping[str, ModelEntry]):
+    """All models by name; ours are imported when they are asked for."""
+
+    def __getitem__(self, name: str) -> ModelEntry:
+        if name not in _ENTRIES:
+            if name in _MODULES:
+                import_module(f"edhnn.models.{_MODULES[name]}")
+            else:
+                load_plugins()
+        return _ENTRIES[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in _MODULES or name in list(self)
+
+    def __iter__(self) -> Iterator[str]:
+        load_plugins()
+        yield from _MODULES
+        yield from (name for name in tuple(_ENTRIES) if name not in _MODULES)
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+
+MODELS: Mapping[str, ModelEntry] = _Models()
+"""Every model by name."""
+
+
+def entry_of(model: object) -> ModelEntry | None:
+    """Return the entry of a model's class; ``None`` if it is not registered."""
+    return next((entry for entry in _ENTRIES.values() if entry.model is type(model)), None)
 
 
 def make_config(name: str, **options: Any) -> Any:
@@ -95,14 +160,10 @@ def make_config(name: str, **options: Any) -> Any:
     """
     if name not in MODELS:
         raise unknown_name("model", name, tuple(MODELS))
-    known = [field.name for field in fields(MODELS[name].config)]  # type: ignore[arg-type]
-    for option in options:
-        if option not in known:
-            raise unknown_name(f"option of model '{name}'", option, tuple(known))
-    return MODELS[name].config(**declared(MODELS[name].config, options))
+    return configure(MODELS[name].config, options, what=f"option of model '{name}'")
 
 
-def make_model(name: str, *, in_features: int, num_classes: int, seed: int = 0, **options: Any) -> HypergraphModel:
+def make_model(name: str, *, in_features: int, num_classes: int, seed: int = 0, **options: Any) -> HypergraphModel[Any]:
     """A model by name.
 
     Args:

@@ -1,1 +1,5 @@
 """Learned operators: the parts that networks on hypergraphs are made of."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

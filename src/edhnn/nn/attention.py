@@ -45,10 +45,10 @@ def attend(x: Float[Tensor, "S D"], links: Links, weight: Float[Tensor, "I A"]) 
 
 def head_scores(x: Float[Tensor, "R D"], vector: Float[Tensor, "A W"]) -> Float[Tensor, "R A"]:
     """The inner product of each head's columns with its vector."""
-    return (x.view(len(x), *vector.shape) * vector).sum(dim=2)
+    return kernels.scale_columns(x, vector.flatten()).view(len(x), *vector.shape).sum(dim=2)
 
 
 def glorot_heads(heads: int, width: int, generator: torch.Generator) -> nn.Parameter:
-    r"""A vector per head from $U(\pm\sqrt{6/(\text{heads} + \text{width})})$, as PyG draws them."""
+    r"""Draw a vector per head from $U(\pm\sqrt{6/(\text{heads} + \text{width})})$, as PyG's ``GATConv`` does."""
     bound = (6 / (heads + width)) ** 0.5
     return nn.Parameter(torch.empty(heads, width).uniform_(-bound, bound, generator=generator))

@@ -2,9 +2,25 @@ r"""The first layer of a network: dropout and a linear map, on dense features or
 
 A bag of words stays sparse: dropout acts on its stored entries (a dropped zero is a zero) and $x W^\top$ is a weighted
 sum of columns of $W$, with the transpose kept for the gradient.
+
+A perceptron on features, dense or sparse as they are, with its LayerNorm on the input.
+
+LayerNorm of a sparse row is not sparse, but what the first layer makes of it is a sparse product. With $\gamma, \beta$
+the norm's scale and shift and $\bar W$ the matrix $W \mathrm{diag}(\gamma)$ less the mean of each of its rows,
+
+$$ W\, \mathrm{LN}(x) + b = r\, \bar W x + W \beta + b, \qquad r^{-2} = \mathrm{Var}(x) + \epsilon. $$
+
+Linear maps whose rows may be sparse features, and whose bias may come later.
+
+Convolutions add their bias after the propagation, $\Theta (x W^\top) + b$, and draw their weights in three ways. The
+propagation is linear: whichever of $x$ and $x W^\top$ is narrower travels.
 """
 
 from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Literal
 
 import torch
 from jaxtyping import Float
@@ -13,8 +29,8 @@ from torch import Tensor, nn
 from edhnn import kernels
 from edhnn.errors import DataError
 from edhnn.kernels import Links
-from edhnn.nn.mlp import Dropout, make_linear
-from edhnn.nn.remembered import per_tensor
+from edhnn.nn.cache import cached_per_tensor
+from edhnn.nn.mlp import MLP, Dropout, make_linear
 from edhnn.seeding import SeedStream
 
 
@@ -43,7 +59,7 @@ class FeatureLayer(nn.Module):
             values = x.values().to(self.linear.weight)
             if self.dropout.active_rate:
                 values = self.dropout(values)
-            return kernels.gather_sum(self.linear.weight.t(), links_of(x), values) + self.linear.bias
+            return kernels.add_bias(kernels.gather_sum(self.linear.weight.t(), links_of(x), values), self.linear.bias)
         out: Tensor = self.linear(self.dropout(x.to(self.linear.weight)))
         return out
 
@@ -64,4 +80,126 @@ def dense_features(x: Tensor, like: Tensor) -> Float[Tensor, "N F"]:
 
 def links_of(x: Tensor) -> Links:
     """The links of a sparse feature matrix, found once per matrix."""
-    return per_tensor(x, "links", lambda: kernels.sparse_links(x))
+    return cached_per_tensor(x, "links", lambda: kernels.sparse_links(x))
+
+
+class FeatureMLP(nn.Module):
+    """A perceptron on the rows of dense or sparse CSR features, with dropout before it.
+
+    Args:
+        mlp: The perceptron.
+        dropout: On the features.
+    """
+
+    def __init__(self, mlp: MLP, dropout: Dropout) -> None:
+        super().__init__()
+        self.mlp, self.dropout = mlp, dropout
+
+    def forward(self, x: Tensor) -> Float[Tensor, "N D"]:
+        """Apply the perceptron to each row."""
+        mlp = self.mlp
+        check_features(x, mlp.in_features)
+        if x.layout != torch.sparse_csr or isinstance(mlp.input_norm, nn.BatchNorm1d):
+            whole: Tensor = mlp(self.dropout(dense_features(x, mlp.first.weight)))
+            return whole
+        z = self._first(x)
+        if len(mlp.linears) == 1:
+            return z
+        out: Tensor = mlp.last(mlp.hidden_from(1, mlp.activate(z, mlp.norms[0])))
+        return out
+
+    def _first(self, x: Tensor) -> Tensor:
+        """The first linear layer of sparse rows, the norm before it taken in."""
+        weight, bias, norm = self.mlp.first.weight, self.mlp.first.bias, self.mlp.input_norm
+        links, values = links_of(x), self.dropout(x.values().to(weight))
+        if norm is None:
+            return kernels.add_bias(kernels.gather_sum(weight.t(), links, values), bias)
+        assert isinstance(norm, nn.LayerNorm)
+        centred, _, shift = kernels.fold_norm(weight, bias, norm.weight, norm.bias, weight.shape[1])
+        scale = (_row_variance(values, links.row_index, x.shape) + norm.eps).rsqrt()
+        return kernels.add_bias(kernels.gather_sum(centred.t(), links, values) * scale[:, None], shift)
+
+
+def _row_variance(values: Tensor, row: Tensor, shape: torch.Size) -> Tensor:
+    """The variance of each sparse row, zeros counted; from distances to the mean, so that nothing cancels."""
+    nothing = values.new_zeros(shape[0])
+    mean = nothing.index_add(0, row, values) / shape[1]
+    zeros = shape[1] - torch.bincount(row, minlength=shape[0])
+    stored = nothing.index_add(0, row, (values - mean.index_select(0, row)) ** 2)
+    return (stored + zeros * mean**2) / shape[1]
+
+
+Init = Literal["linear", "glorot", "outputs"]
+
+
+class Projection(nn.Module):
+    r"""$x W^\top + b$ for dense or sparse CSR rows, with dropout on them.
+
+    Args:
+        in_features: Columns of the rows.
+        out_features: Width of the output.
+        init: ``linear``: weight and bias from $U(\pm 1/\sqrt{\text{in}})$; ``glorot``: weight from
+            $U(\pm\sqrt{6/(\text{in} + \text{out})})$, bias 0; ``outputs``: both from $U(\pm 1/\sqrt{\text{out}})$.
+        bias: Whether there is a bias.
+        dropout: On the rows; ``None`` for none.
+        generator: Where the initial weights come from.
+    """
+
+    bias: nn.Parameter | None
+
+    def __init__(
+        self,
+        in_features: int,
+        out_features: int,
+        *,
+        init: Init = "glorot",
+        bias: bool = True,
+        dropout: Dropout | None = None,
+        generator: torch.Generator,
+    ) -> None:
+        super().__init__()
+        self.in_features, self.out_features, self.dropout = in_features, out_features, dropout
+        bound = {
+            "linear": in_features**-0.5,
+            "glorot": math.sqrt(6 / (in_features + out_features)),
+            "outputs": out_features**-0.5,
+        }[init]
+        self.weight = nn.Parameter(torch.empty(out_features, in_features).uniform_(-bound, bound, generator=generator))
+        self.bias = None
+        if bias:
+            drawn = torch.zeros(out_features)
+            self.bias = nn.Parameter(drawn if init == "glorot" else drawn.uniform_(-bound, bound, generator=generator))
+
+    def forward(self, x: Tensor) -> Float[Tensor, "R D"]:
+        """The map with its bias."""
+        return self.shift(self.project(x))
+
+    def project(self, x: Tensor) -> Float[Tensor, "R D"]:
+        """The map without its bias."""
+        return feature_product(x, self.weight, self.dropout)
+
+    def shift(self, x: Float[Tensor, "R D"]) -> Float[Tensor, "R D"]:
+        """The bias alone."""
+        return x if self.bias is None else kernels.add_bias(x, self.bias)
+
+    def propagated(self, x: Tensor, propagate: Callable[[Tensor], Tensor]) -> Float[Tensor, "R D"]:
+        r"""$\Theta (x W^\top) + b$ for a linear map $\Theta$ of columns."""
+        if x.layout == torch.strided and self.in_features < self.out_features:
+            dropped = x.to(self.weight) if self.dropout is None else self.dropout(x.to(self.weight))
+            return self.shift(feature_product(propagate(dropped), self.weight))
+        return self.shift(propagate(self.project(x)))
+
+
+def feature_product(x: Tensor, weight: Float[Tensor, "D F"], dropout: Dropout | None = None) -> Float[Tensor, "R D"]:
+    r"""$\mathrm{Drop}(x)\, W^\top$ for dense or sparse CSR rows; a dropped zero is a zero."""
+    check_features(x, weight.shape[1])
+    if x.layout == torch.sparse_csr:
+        values = x.values().to(weight)
+        return kernels.gather_sum(weight.t(), links_of(x), values if dropout is None else dropout(values))
+    x = x.to(weight)
+    return nn.functional.linear(x if dropout is None else dropout(x), weight)
+
+
+def layer_widths(in_features: int, hidden: int, out_features: int, layers: int) -> list[int]:
+    """The widths between so many layers, both ends included."""
+    return [in_features, *[hidden] * (layers - 1), out_features]

@@ -26,7 +26,7 @@ NormName = Literal["layer", "batch", "none"]
 
 def make_linear(in_features: int, out_features: int, generator: torch.Generator) -> nn.Linear:
     r"""A linear layer drawn from $U(-1/\sqrt{\text{in}}, 1/\sqrt{\text{in}})$, weight and bias."""
-    linear = nn.Linear(in_features, out_features, device="meta").to_empty(device="cpu")
+    linear = Linear(in_features, out_features, device="meta").to_empty(device="cpu")
     bound = 1 / math.sqrt(in_features) if in_features else 0.0
     with torch.no_grad():
         for parameter in (linear.weight, linear.bias):
@@ -35,13 +35,18 @@ def make_linear(in_features: int, out_features: int, generator: torch.Generator)
 
 
 class Dropout(nn.Module):
-    """Inverted dropout whose masks come from a `SeedStream`; nothing in evaluation."""
+    """Inverted dropout; it does nothing in evaluation.
 
-    def __init__(self, rate: float, seeds: SeedStream) -> None:
+    Args:
+        rate: The share of entries that become 0.
+        seeds: Where masks come from; a stream of seed 0 of its own if not given.
+    """
+
+    def __init__(self, rate: float, seeds: SeedStream | None = None) -> None:
         super().__init__()
         if not 0 <= rate < 1:
             raise UsageError(f"A dropout rate must be at least 0 and less than 1. Got {rate}.")
-        self.rate, self.seeds = rate, seeds
+        self.rate, self.seeds = rate, seeds or SeedStream()
 
     @property
     def active_rate(self) -> float:
@@ -59,6 +64,48 @@ class Dropout(nn.Module):
     def extra_repr(self) -> str:
         """The rate."""
         return f"rate={self.rate}"
+
+
+class Linear(nn.Linear):
+    """PyTorch's linear layer of rows; its bias has a gradient that does not depend on the number of threads."""
+
+    def forward(self, x: Float[Tensor, "*shape D"]) -> Float[Tensor, "*shape D2"]:
+        """Apply the layer to each row."""
+        return kernels.linear(x, self.weight, self.bias) if x.dim() == 2 else super().forward(x)
+
+
+class PReLU(nn.PReLU):
+    """PyTorch's ReLU with one learned slope, whose gradient does not depend on the number of threads."""
+
+    def forward(self, x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+        """Apply it to each entry."""
+        if x.dim() != 2:
+            return super().forward(x)
+        return x.relu() + kernels.scale_columns(x.clamp(max=0), self.weight.expand(x.shape[1]))
+
+
+class BatchNorm(nn.BatchNorm1d):
+    """PyTorch's batch norm of rows, by our sums: nothing of it depends on the number of threads."""
+
+    def forward(self, x: Float[Tensor, "R D"]) -> Float[Tensor, "R D"]:
+        """Normalise each column; in training by the rows given, which the running statistics follow."""
+        assert self.running_mean is not None and self.running_var is not None and self.momentum is not None
+        rows = len(x)
+        if not self.training:
+            mean, variance = self.running_mean, self.running_var
+        elif rows < 2:
+            raise ValueError(f"Expected more than 1 value per channel when training, got input size {list(x.shape)}")
+        else:
+            mean = kernels.column_sum(x) / rows
+        centred = kernels.add_bias(x, -mean)
+        if self.training:
+            variance = kernels.column_sum(centred * centred) / rows
+            with torch.no_grad():
+                self.running_mean.lerp_(mean, self.momentum)
+                self.running_var.lerp_(variance * (rows / (rows - 1)), self.momentum)
+                self.num_batches_tracked.add_(1)  # type: ignore[union-attr]
+        scaled = kernels.scale_columns(centred, self.weight * (variance + self.eps).rsqrt())
+        return kernels.add_bias(scaled, self.bias)
 
 
 class LayerNorm(nn.LayerNorm):
@@ -82,8 +129,17 @@ class MLP(nn.Module):
         norm: ``layer``, ``batch`` or ``none``, after each ReLU.
         input_norm: Normalise the input too, by the same kind.
         dropout: Rate after each hidden layer.
-        seeds: Where dropout masks come from.
-        generator: Where the initial weights come from.
+        seeds: Where dropout masks come from; a stream of seed 0 of its own if not given.
+        generator: Where the initial weights come from; one of seed 0 if not given, so that two perceptrons of the same
+            sizes start alike.
+
+    Example:
+        >>> import torch
+        >>> from edhnn import MLP, EquivariantOperator, Hypergraph
+        >>> operator = EquivariantOperator(phi=MLP(4, 8, 3, 2), rho=MLP(4 + 3, 8, 2, 2))
+        >>> pairs = Hypergraph.from_hyperedges([[0, 1], [1, 2]])
+        >>> operator.sum_to_nodes(torch.ones(3, 4), pairs).shape
+        torch.Size([3, 2])
     """
 
     def __init__(
@@ -96,10 +152,11 @@ class MLP(nn.Module):
         norm: NormName = "layer",
         input_norm: bool = True,
         dropout: float = 0.0,
-        seeds: SeedStream,
-        generator: torch.Generator,
+        seeds: SeedStream | None = None,
+        generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
+        generator = generator or torch.Generator().manual_seed(0)
         if num_layers < 1:
             raise UsageError(f"An MLP must have at least 1 layer. Got {num_layers}.")
         if norm not in get_args(NormName):
@@ -155,4 +212,4 @@ class MLP(nn.Module):
 
 
 def _make_norm(norm: NormName, width: int) -> nn.Module | None:
-    return {"layer": LayerNorm, "batch": nn.BatchNorm1d}[norm](width) if norm != "none" else None
+    return {"layer": LayerNorm, "batch": BatchNorm}[norm](width) if norm != "none" else None

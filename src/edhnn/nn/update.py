@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from edhnn.errors import UsageError, unknown_name
-from edhnn.hypergraph import Hypergraph
+from edhnn.hypergraph.hypergraph import Hypergraph
 
 DegreeFeature = Literal["log", "count", "none"]
 

@@ -3,15 +3,15 @@ r"""Clique expansion: every pair of a hyperedge's nodes pulls together."""
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, final
+from typing import ClassVar, Literal, final
 
 from jaxtyping import Float
 from torch import Tensor
 
-from edhnn.errors import unknown_name
-from edhnn.hypergraph import Hypergraph
-from edhnn.incidence import edge_to_incidence, incidence_to_edge
-from edhnn.potentials.protocols import degree_scale, edge_scale
+from edhnn.errors import UsageError, unknown_name
+from edhnn.hypergraph.hypergraph import Hypergraph
+from edhnn.hypergraph.incidence import edge_to_incidence, incidence_to_edge
+from edhnn.potentials.base import degree_scale, edge_scale
 
 Normalisation = Literal["none", "degree", "laplacian"]
 
@@ -37,7 +37,18 @@ class CliqueExpansion:
         tensor([[8.]])
     """
 
+    smooth: ClassVar[bool] = True
+    quadratic: ClassVar[bool] = True
+    has_prox: ClassVar[bool] = True
+
     normalisation: Normalisation = "none"
+
+    @classmethod
+    def from_power(cls, power: int) -> CliqueExpansion:
+        """Make it for power 2, the only one."""
+        if power != 2:
+            raise UsageError(f"The clique expansion has power 2. Got {power}.")
+        return cls()
 
     def __post_init__(self) -> None:
         if self.normalisation not in ("none", "degree", "laplacian"):

@@ -3,16 +3,16 @@ r"""Divergence to the mean: each node is pulled towards a mean of its hyperedge.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, final
+from typing import ClassVar, Literal, final
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from edhnn.errors import UsageError, unknown_name
-from edhnn.hypergraph import Hypergraph
-from edhnn.incidence import edge_to_incidence, incidence_to_edge
-from edhnn.potentials.protocols import edge_scale
+from edhnn.hypergraph.hypergraph import Hypergraph
+from edhnn.hypergraph.incidence import edge_to_incidence, incidence_to_edge
+from edhnn.potentials.base import edge_scale
 
 Mean = Literal["literal", "power"]
 
@@ -31,8 +31,21 @@ class DivergenceToMean:
         mean: ``literal`` or ``power``.
     """
 
+    smooth: ClassVar[bool] = True
+    quadratic: ClassVar[bool] = False
+
     power: float = 2.0
     mean: Mean = "literal"
+
+    @classmethod
+    def from_power(cls, power: int) -> DivergenceToMean:
+        """Make it for a power of at least 1."""
+        return cls(power=float(power))
+
+    @property
+    def has_prox(self) -> bool:
+        """Whether the power is 2."""
+        return self.power == 2
 
     def __post_init__(self) -> None:
         if not self.power >= 1:

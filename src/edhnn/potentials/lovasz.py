@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal, final
+from typing import ClassVar, Literal, final
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from edhnn.errors import DataError, UsageError
-from edhnn.hypergraph import Hypergraph
-from edhnn.incidence import edge_to_incidence, incidence_to_edge
+from edhnn.hypergraph.hypergraph import Hypergraph
+from edhnn.hypergraph.incidence import edge_to_incidence, incidence_to_edge
 from edhnn.kernels import prox_cardinality, segment_sort
-from edhnn.potentials.protocols import degree_scale, edge_scale
-from edhnn.potentials.ranks import average_over_ties
+from edhnn.potentials.base import average_over_ties, degree_scale, edge_scale, one_or_two
 
 CutWeights = Callable[[int], Sequence[float]]
 """$y$ for a hyperedge of a given size: one number per rank, the largest value's first."""
@@ -57,9 +56,18 @@ class LovaszCardinality:
         tensor([ 0.4000, -0.4000,  0.0000], dtype=torch.float64)
     """
 
+    smooth: ClassVar[bool] = False
+    quadratic: ClassVar[bool] = False
+    has_prox: ClassVar[bool] = True
+
     power: Literal[1, 2] = 2
     cut_weights: CutWeights = balanced_cut
     degree_normalised: bool = False
+
+    @classmethod
+    def from_power(cls, power: int) -> LovaszCardinality:
+        """Make it for power 1 or 2."""
+        return cls(power=one_or_two("lec", power))
 
     def __post_init__(self) -> None:
         if self.power not in (1, 2):

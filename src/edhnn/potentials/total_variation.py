@@ -3,17 +3,16 @@ r"""Total variation: a hyperedge pays for the distance between its extreme value
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, final
+from typing import ClassVar, Literal, final
 
 from jaxtyping import Float
 from torch import Tensor
 
 from edhnn.errors import UsageError
-from edhnn.hypergraph import Hypergraph
-from edhnn.incidence import edge_to_incidence
+from edhnn.hypergraph.hypergraph import Hypergraph
+from edhnn.hypergraph.incidence import edge_to_incidence
 from edhnn.kernels import prox_total_variation
-from edhnn.potentials.protocols import degree_scale, edge_scale
-from edhnn.potentials.ranks import edge_extremes, share_of
+from edhnn.potentials.base import degree_scale, edge_extremes, edge_scale, one_or_two, share_of
 
 
 @final
@@ -35,8 +34,17 @@ class TotalVariation:
         tensor([[4.]])
     """
 
+    smooth: ClassVar[bool] = False
+    quadratic: ClassVar[bool] = False
+    has_prox: ClassVar[bool] = True
+
     power: Literal[1, 2] = 2
     degree_normalised: bool = False
+
+    @classmethod
+    def from_power(cls, power: int) -> TotalVariation:
+        """Make it for power 1 or 2."""
+        return cls(power=one_or_two("tv", power))
 
     def __post_init__(self) -> None:
         if self.power not in (1, 2):

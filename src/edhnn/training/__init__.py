@@ -1,1 +1,5 @@
-"""Training: a dataset, a model and a split in; a selected model, its numbers and its predictions out."""
+"""Training: one model on one split of a dataset."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,4 +1,4 @@
-"""A trained model with all it needs to answer for a dataset, as a folder: ``model.safetensors`` and ``config.json``.
+"""A trained model with all it needs to predict for a dataset, as a folder: ``model.safetensors`` and ``config.json``.
 
 The layout is that of model hubs: the folder can be uploaded and downloaded as it is. Nothing in it is executed when it
 is read.
@@ -7,26 +7,24 @@ is read.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, replace
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final, final
 
-import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from edhnn.data.atomic import atomic_folder, refuse_foreign
-from edhnn.data.dataset import NodeDataset, features_to_scipy, sparse_features
+from edhnn.configuration import configure
+from edhnn.data.dataset import NodeDataset, select_columns
 from edhnn.errors import DataError, UsageError
-from edhnn.models.contract import HypergraphModel
+from edhnn.io.files import atomic_folder, refuse_foreign
+from edhnn.io.json_files import describe_error, read_json, write_json
+from edhnn.io.tensors import read_tensors, write_tensors
+from edhnn.models.base import HypergraphModel
 from edhnn.models.registry import make_model
-from edhnn.models.written_values import declared
-from edhnn.training.checks import check_features
 from edhnn.training.config import TrainConfig
-from edhnn.training.environment import package_version
-from edhnn.training.inputs import Scaling, make_inputs
-from edhnn.training.json_file import read_json, said, write_json
-from edhnn.training.state import read_tensors, write_tensors
-from edhnn.training.tasks import Objective
+from edhnn.training.inputs import Device, Inputs, Scaling, find_device, make_inputs, outputs_of
+from edhnn.training.objective import Objective, check_features
 from edhnn.typing import JsonObject, NodeOrEdgeId
 
 FORMAT: Final = 1
@@ -43,7 +41,7 @@ class Pretrained:
         name: The model's name in the registry.
         model: The model, in evaluation mode.
         objective: The task; turns outputs into probabilities or values.
-        config: How it was trained; its transforms and scaling are applied to what it is shown.
+        config: How it was trained; its transforms and scaling are applied to other data too.
         class_names: The classes as their owner wrote them.
         feature_names: The feature columns, in their order.
         scaling: How features are scaled.
@@ -51,7 +49,7 @@ class Pretrained:
     """
 
     name: str
-    model: HypergraphModel
+    model: HypergraphModel[Any]
     objective: Objective
     config: TrainConfig
     class_names: tuple[NodeOrEdgeId, ...] | None = None
@@ -59,25 +57,37 @@ class Pretrained:
     scaling: Scaling | None = None
     reading: JsonObject = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "config", self.config.for_model(self.model))
+
     @property
     def label_names(self) -> tuple[NodeOrEdgeId, ...] | None:
         """The columns of the answers: classes, labels that may hold together, or targets; ``None`` if unnamed."""
         targets = self.reading.get("label_columns")
         return tuple(targets) if self.objective.task == "regression" and targets else self.class_names
 
-    def answers(self, dataset: NodeDataset) -> Float[Tensor, "N C"]:
-        """Probabilities or values for every node of a dataset: the one it was trained on, a grown one, or another.
+    def answers(self, dataset: NodeDataset, *, device: Device = "cpu") -> Float[Tensor, "N C"]:
+        """Predict probabilities or values for every node of a dataset: the one it was trained on, or another.
+
+        Args:
+            dataset: The dataset.
+            device: Where to run the model; the answers are on the CPU.
 
         Raises:
             DataError: if the dataset's features are not those of the model.
         """
-        fitting = self.fitted(dataset)
-        inputs = make_inputs(fitting, self.config, self.scaling)
-        with torch.no_grad():
-            return self.objective.answers(self.model(inputs.x, inputs.hypergraph))
+        return self.objective.answers(self.outputs(self.inputs(dataset).to(find_device(device))))
+
+    def inputs(self, dataset: NodeDataset) -> Inputs:
+        """Make the model's inputs from a dataset: its columns, its transforms, its scaling."""
+        return make_inputs(self.fitted(dataset), self.config, self.scaling)
+
+    def outputs(self, inputs: Inputs) -> Float[Tensor, "N C"]:
+        """Run the model on the device of the inputs; the outputs are on the CPU."""
+        return outputs_of(self.model.to(inputs.x.device), inputs).cpu()
 
     def fitted(self, dataset: NodeDataset) -> NodeDataset:
-        """The dataset with the model's feature columns, in the model's order, where both sides name their columns.
+        """Select the model's feature columns, in the model's order, where both sides name their columns.
 
         Raises:
             DataError: if columns are missing, or their number differs, or a value is not finite.
@@ -94,7 +104,7 @@ class Pretrained:
                     remedy="Add the columns under the same names.",
                 )
             place = {name: number for number, name in enumerate(theirs)}
-            dataset = replace(dataset, x=_columns(dataset.x, [place[name] for name in ours]), feature_names=ours)
+            dataset = replace(dataset, x=select_columns(dataset.x, [place[name] for name in ours]), feature_names=ours)
         elif dataset.num_features != self.model.in_features:
             raise DataError(
                 f"The model was trained on {self.model.in_features} feature columns. '{dataset.name}' has "
@@ -119,7 +129,7 @@ class Pretrained:
         target = Path(folder)
         refuse_foreign(target, _WEIGHTS, "model")
         with atomic_folder(target, overwrite=overwrite) as temporary:
-            tensors = {name: tensor.contiguous() for name, tensor in self.model.state_dict().items()}
+            tensors = {name: tensor.cpu().contiguous() for name, tensor in self.model.state_dict().items()}
             write_tensors(tensors, temporary / _WEIGHTS, {"format": "pt"})
             write_json(self._to_json(), temporary / _CONFIG)
         return target
@@ -127,7 +137,7 @@ class Pretrained:
     def _to_json(self) -> JsonObject:
         return {
             "format": FORMAT,
-            "edhnn_version": package_version(),
+            "edhnn_version": version("edhnn"),
             "model_type": self.name,
             "model_config": asdict(self.model.config),
             "in_features": self.model.in_features,
@@ -179,7 +189,9 @@ def from_pretrained(folder: Path | str) -> Pretrained:
         found = _from_facts(facts, folder)
     except (KeyError, TypeError, AttributeError, RuntimeError, UsageError) as error:
         raise DataError(
-            f"The model and its configuration must fit. They do not: {said(error)}.", path=folder, remedy=_COPY
+            f"The model and its configuration must fit. They do not: {describe_error(error)}.",
+            path=folder,
+            remedy=_COPY,
         ) from error
     _check_counts(found, folder / _CONFIG)
     return found
@@ -217,7 +229,7 @@ def _from_facts(facts: JsonObject, folder: Path) -> Pretrained:
         name=facts["model_type"],
         model=model.eval(),
         objective=Objective(**_with_tuples(facts["objective"])),
-        config=TrainConfig(**declared(TrainConfig, facts["train_config"])),
+        config=configure(TrainConfig, facts["train_config"]),
         class_names=None if facts["class_names"] is None else tuple(facts["class_names"]),
         feature_names=None if facts["feature_names"] is None else tuple(facts["feature_names"]),
         scaling=None if scaling is None else Scaling(**_with_tuples(scaling)),
@@ -227,9 +239,3 @@ def _from_facts(facts: JsonObject, folder: Path) -> Pretrained:
 
 def _with_tuples(facts: dict[str, Any]) -> dict[str, Any]:
     return {name: tuple(value) if isinstance(value, list) else value for name, value in facts.items()}
-
-
-def _columns(x: Tensor, places: list[int]) -> Tensor:
-    if x.layout == torch.sparse_csr:
-        return sparse_features(features_to_scipy(x)[:, places], x.dtype)
-    return x[:, places].contiguous()

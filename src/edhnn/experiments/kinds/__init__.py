@@ -1,1 +1,14 @@
-"""What a cell of an experiment can be: each kind resolves settings and performs a job."""
+"""What a cell of an experiment can be. A kind declares itself in its module; this list makes it known by its name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from edhnn.experiments.kinds.accuracy import Accuracy
+from edhnn.experiments.kinds.base import Kind
+from edhnn.experiments.kinds.diffusion_steps import DiffusionSteps
+from edhnn.experiments.kinds.statistics import Statistics
+from edhnn.experiments.kinds.timing import Timing
+
+KINDS: Mapping[str, Kind] = {kind.name: kind for kind in (Accuracy(), Statistics(), Timing(), DiffusionSteps())}
+"""The kinds by the name that an experiment's ``kind`` has."""

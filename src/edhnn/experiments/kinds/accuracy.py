@@ -2,38 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, final
+from typing import Any, ClassVar, final
 
-from edhnn.data.catalog import find_entry, load_dataset
+from edhnn.configuration import configure
 from edhnn.data.dataset import NodeDataset
 from edhnn.data.splits import Split
-from edhnn.experiments.bounds import BOUNDS
-from edhnn.experiments.kinds.contract import refuse_settings
-from edhnn.experiments.kinds.model_settings import model_settings
+from edhnn.datasets.registry import find_entry, load_dataset
+from edhnn.experiments.kinds.base import Kind, LineKind, model_settings, refuse_settings
+from edhnn.experiments.kinds.bounds import BOUNDS, CEILINGS, FLOORS
 from edhnn.experiments.spec import Column, Row
-from edhnn.models.written_values import declared
+from edhnn.io.json_files import read_json
+from edhnn.runs.folder import SplitFolder
+from edhnn.runs.plan import Plan, choose_splits
+from edhnn.runs.run import train_split
 from edhnn.training.config import TrainConfig
 from edhnn.training.inputs import Inputs, make_inputs
-from edhnn.training.json_file import read_json
-from edhnn.training.plan import Plan, choose_splits
-from edhnn.training.run_folder import SplitFolder
-from edhnn.training.split_run import train_split
+from edhnn.training.objective import make_objective
 from edhnn.typing import JsonObject
-
-_EVER_MORE = 10**6
 
 
 @final
-class Accuracy:
+class Accuracy(Kind):
     """Accuracy in per cent."""
+
+    name = "accuracy"
+    note = "Test accuracy in per cent; mean ± sample standard deviation over splits."
+    axis = "test accuracy, %"
+    trains = True
+    max_splits = 10**6
+    higher_is_better = True
+    test_to_train = 0.25 / 0.50
+    groups: ClassVar[Mapping[LineKind, str]] = {
+        "floor": "Floors: nothing of the hypergraph",
+        "network": "Networks",
+        "ceiling": "Ceiling: it is known how the data were made",
+    }
+    floors = (*FLOORS, "mlp")
+    ceilings = tuple(CEILINGS)
+    lent = (
+        Row(label="Features alone: L1 logistic", model="l1-logistic"),
+        Row(label="Features alone: true class means", model="class-means"),
+        Row(label="MLP", model="mlp"),
+    )
 
     def resolve(
         self, row: Row, column: Column, options: dict[str, Any], train: dict[str, Any]
     ) -> tuple[JsonObject, str] | None:
-        """The settings; floors and ceilings have none, and some exist only where it is known how data were made."""
+        """Resolve the settings; bounds have none, and some exist only where it is known how data were made."""
         entry = find_entry(column.dataset)
         data = {"splits_sha256": entry.splits_sha256, "features_sha256": entry.features_sha256}
         settings: JsonObject = {"dataset": column.dataset, "data": data, "seed": 0}
@@ -45,38 +63,38 @@ class Accuracy:
         model, training, source = model_settings(row, column, options, train)
         return {**settings, "model": model.pop("name"), "options": model, "train": training}, source
 
-    def most_splits(self, settings: JsonObject) -> int:
-        """As many as asked for."""
-        del settings
-        return _EVER_MORE
-
     def perform(self, settings: JsonObject, split: int, work: Path, should_stop: Callable[[], bool]) -> JsonObject:
         """Train, select by validation, and evaluate the test nodes once."""
         dataset, parts = split_data(settings["dataset"], split)
         if settings["model"] in BOUNDS:
             return BOUNDS[settings["model"]].measure(dataset, parts)
-        config = TrainConfig(**declared(TrainConfig, settings["train"]))
+        config = configure(TrainConfig, settings["train"])
         plan = Plan(
             model=settings["model"], options=settings["options"], train=config, num_splits=1, seed=settings["seed"]
         )
         folder = SplitFolder(work)
-        if not folder.finished:
-            train_split(
-                folder, split, plan, dataset, _inputs(settings["dataset"], config), parts, should_stop=should_stop
-            )
-        found = read_json(folder.result)
+        if folder.finished:
+            result = read_json(folder.result)
+        else:
+            objective = make_objective(dataset, parts.train, config.regression_loss)
+            inputs = _inputs(settings["dataset"], config)
+            result = train_split(folder, split, plan, dataset, inputs, parts, objective, should_stop=should_stop).result
         return {
-            "value": 100 * found["test"]["accuracy"],
-            "valid": 100 * found["valid"]["accuracy"],
-            "train": 100 * found["train"]["accuracy"],
-            "best_epoch": found["best_epoch"],
-            "num_parameters": found["num_parameters"],
-            "train_seconds": found["seconds"],
+            "value": 100 * result["test"]["accuracy"],
+            "valid": 100 * result["valid"]["accuracy"],
+            "train": 100 * result["train"]["accuracy"],
+            "best_epoch": result["best_epoch"],
+            "num_parameters": result["num_parameters"],
+            "train_seconds": result["seconds"],
         }
+
+    def shown(self, value: float) -> str:
+        """Write two digits after the point."""
+        return f"{value:.2f}"
 
 
 def split_data(name: str, split: int) -> tuple[NodeDataset, Split]:
-    """A dataset of the catalogue and one of its splits."""
+    """Load a dataset of the catalogue and one of its splits."""
     dataset = _dataset(name)
     return dataset, choose_splits(dataset, split + 1)[split]
 

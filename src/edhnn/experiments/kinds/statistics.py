@@ -6,36 +6,38 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, final
 
-from edhnn.data.catalog import find_entry, load_dataset
-from edhnn.data.doctor.facts import facts
+from edhnn.datasets.registry import find_entry, load_dataset
+from edhnn.doctor.summary import facts
 from edhnn.errors import unknown_name
-from edhnn.experiments.kinds.contract import refuse_settings
+from edhnn.experiments.kinds.base import Kind, refuse_settings
 from edhnn.experiments.spec import Column, Row
 from edhnn.typing import JsonObject
 
 
 @final
-class Statistics:
+class Statistics(Kind):
     """A number that `edhnn data info` prints; the row's ``model`` is its name."""
+
+    name = "statistics"
+    exact = True
 
     def resolve(
         self, row: Row, column: Column, options: dict[str, Any], train: dict[str, Any]
     ) -> tuple[JsonObject, str] | None:
-        """The dataset and the fact."""
+        """Resolve the dataset and the fact."""
         refuse_settings(f"The statistic '{row.label}'", {**row.options, **column.options, **options, **train})
         entry = find_entry(column.dataset)
         settings: JsonObject = {"dataset": column.dataset, "model": row.model, "num_incidences": entry.num_incidences}
         return settings, "measured on the data"
 
-    def most_splits(self, settings: JsonObject) -> int:
-        """Data has no splits."""
-        del settings
-        return 1
-
     def perform(self, settings: JsonObject, split: int, work: Path, should_stop: Callable[[], bool]) -> JsonObject:
-        """Measure."""
+        """Measure the fact."""
         del split, work, should_stop
-        found = facts(load_dataset(settings["dataset"]))
-        if settings["model"] not in found:
-            raise unknown_name("fact", settings["model"], found)
-        return {"value": found[settings["model"]]}
+        measured = facts(load_dataset(settings["dataset"]))
+        if settings["model"] not in measured:
+            raise unknown_name("fact", settings["model"], measured)
+        return {"value": measured[settings["model"]]}
+
+    def shown(self, value: float) -> str:
+        """Write an integer as one, other numbers with three digits after the point."""
+        return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.3f}"

@@ -1,1 +1,1 @@
-"""A report from records alone: one HTML page, and its tables as Markdown and LaTeX."""
+"""A report from records alone: one HTML page, and its tables as Markdown."""

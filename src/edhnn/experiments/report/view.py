@@ -1,21 +1,72 @@
-"""An experiment as a report shows it: its grid, what the grid says, the paper's numbers, and each cell in words."""
+"""An experiment as a report shows it: its grid and findings, the paper's numbers, and every cell as text."""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import final
 
-from edhnn.experiments.findings import Findings, analyse
-from edhnn.experiments.gathered import Grid, Measured
-from edhnn.experiments.published import Number, Published, read_published
-from edhnn.experiments.report.numbers import milliseconds, signed, with_spread
-from edhnn.experiments.spec import KindName
+from edhnn.experiments.analysis.findings import Findings, analyse
+from edhnn.experiments.analysis.grid import Grid, Measured
+from edhnn.experiments.kinds import KINDS
+from edhnn.experiments.spec import Number, Published, read_published
+
+
+def shown(value: float, kind: str) -> str:
+    """Write a number with the digits of its kind and a true minus.
+
+    Examples:
+        >>> shown(80.314, "accuracy"), shown(2708.0, "statistics"), shown(0.03214, "timing")
+        ('80.31', '2,708', '0.0321')
+    """
+    return KINDS[kind].shown(value).replace("-", "−")
+
+
+def with_spread(mean: float, std: float | None, kind: str) -> str:
+    """Write a mean and, if there is one, its standard deviation."""
+    return shown(mean, kind) if std is None else f"{shown(mean, kind)} ± {shown(std, kind)}"
+
+
+def milliseconds(seconds: float) -> str:
+    """Write a time with about three digits.
+
+    Examples:
+        >>> milliseconds(0.00545), milliseconds(0.0528), milliseconds(1.1576)
+        ('5.45', '52.8', '1,158')
+    """
+    value = 1e3 * seconds
+    return f"{value:,.{0 if value >= 100 else 1 if value >= 10 else 2}f}"
+
+
+def signed(value: float, kind: str) -> str:
+    """Write a difference with its sign.
+
+    Examples:
+        >>> signed(-0.4, "accuracy"), signed(0.001, "accuracy")
+        ('−0.40', '0.00')
+    """
+    text = shown(abs(value), kind)
+    if not any(digit in text for digit in "123456789"):
+        return text
+    return f"{'+' if value > 0 else '−'}{text}"
+
+
+def shown_p(value: float) -> str:
+    """Write a p value."""
+    return f"{value:.3f}" if value >= 0.001 else "< 0.001"
+
+
+def in_hours(seconds: float) -> str:
+    """Write a time in words."""
+    if seconds < 120:
+        return f"{seconds:.0f} seconds"
+    return f"{seconds / 3600:.1f} hours" if seconds >= 3600 else f"{seconds / 60:.0f} minutes"
+
 
 MARKS = {"better": "▼", "worse": "▲", "not distinguishable": "≈", "not enough splits": ""}
-"""What a row's mark is where the reference came out so against it."""
-
+"""The mark of a row, by how the reference row compares with it."""
 _FAR = 2.0
 _UNSTEADY = 0.25
 
@@ -23,13 +74,13 @@ _UNSTEADY = 0.25
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """An experiment for a report.
+    """An experiment as a report shows it.
 
     Attributes:
         grid: The experiment with its scores.
-        findings: What they say.
+        findings: What they show.
         published: The paper's numbers.
-        footnotes: What is special about some cells, by what it is; a number, or 0 where it is so of all cells.
+        footnotes: Numbers of the remarks on cells; 0 for a remark that holds for all cells.
     """
 
     grid: Grid
@@ -38,7 +89,7 @@ class View:
     footnotes: Mapping[str, int]
 
     @property
-    def kind(self) -> KindName:
+    def kind(self) -> str:
         """What the cells are."""
         return self.grid.experiment.kind
 
@@ -54,25 +105,25 @@ class View:
         return self.grid.experiment.title if paper == "none" else f"{paper}: {self.grid.experiment.title}"
 
     def printed(self, row: str, column: str) -> Number | None:
-        """The paper's number."""
+        """Return the paper's number."""
         return self.published.numbers.get((row, column))
 
     def difference(self, row: str, column: str) -> float | None:
-        """Ours minus the paper's, where both are in the same unit."""
+        """Return ours minus the paper's, where both are in the same unit."""
         ours, printed = self.findings.summaries.get((row, column)), self.printed(row, column)
         if ours is None or printed is None or self.published.unit:
             return None
         return ours.mean - printed.mean
 
     def is_far(self, row: str, column: str) -> bool | None:
-        """Whether ours is farther from the paper's than twice the two standard deviations together, or rounding.
+        """Return whether ours is farther from the paper's than twice the two standard deviations together, or rounding.
 
-        ``None`` where that cannot be said: there is no difference, or ours is of one split.
+        ``None`` if that is unknown: there is no difference, or ours is of one split.
         """
         difference, printed = self.difference(row, column), self.printed(row, column)
         if difference is None or printed is None:
             return None
-        if self.kind == "statistics":
+        if self.grid.kind.exact:
             return abs(difference) > printed.rounding
         ours = self.findings.summaries[row, column].std
         return None if ours is None else abs(difference) > _FAR * math.hypot(ours, printed.std or 0.0)
@@ -103,9 +154,14 @@ class CellText:
     footnotes: Sequence[int] = ()
     value: float | None = None
 
+    @property
+    def classes(self) -> str:
+        """The classes of its cell on a page."""
+        return " ".join(name for name, on in (("best", self.best), ("none", self.value is None)) if on)
+
 
 def make_view(grid: Grid) -> View:
-    """Everything a report shows of an experiment."""
+    """Collect what a report shows of an experiment."""
     return View(
         grid=grid,
         findings=analyse(grid),
@@ -115,7 +171,7 @@ def make_view(grid: Grid) -> View:
 
 
 def cell_text(view: View, row: str, column: str) -> CellText:
-    """A cell in words; a cell that does not exist is a dash."""
+    """Write a cell; one that does not exist is a dash."""
     cell, kind, printed = view.grid.cells.get((row, column)), view.kind, view.printed(row, column)
     paper = "" if printed is None else _as_printed(printed, kind)
     if cell is None:
@@ -132,7 +188,7 @@ def cell_text(view: View, row: str, column: str) -> CellText:
         ours=ours,
         paper=paper,
         difference="" if difference is None else signed(difference, kind),
-        mark="" if contrast is None else MARKS[contrast.outcome],
+        mark="" if contrast is None else MARKS[contrast.result],
         best=row in view.findings.best.get(column, ()),
         far=view.is_far(row, column) is True,
         footnotes=[view.footnotes[text] for text in remarks(cell) if view.footnotes[text]],
@@ -140,8 +196,8 @@ def cell_text(view: View, row: str, column: str) -> CellText:
     )
 
 
-def _as_printed(number: Number, kind: KindName) -> str:
-    if kind == "statistics":
+def _as_printed(number: Number, kind: str) -> str:
+    if KINDS[kind].exact:
         return f"{number.mean:,.0f}" if number.mean.is_integer() else f"{number.mean:,.{number.digits}f}"
     if number.inference is None:
         return with_spread(number.mean, number.std, kind)
@@ -149,38 +205,37 @@ def _as_printed(number: Number, kind: KindName) -> str:
 
 
 def remarks(cell: Measured) -> list[str]:
-    """What is special about a cell that has a number."""
-    found = []
+    """List the remarks on a cell that has a number."""
+    texts = []
     if cell.epochs is not None:
-        found.append(f"{cell.epochs} epochs in place of {cell.cell.settings['train']['epochs']}")
+        texts.append(f"{cell.epochs} epochs in place of {cell.cell.settings['train']['epochs']}")
     if len(cell.values) < cell.asked:
-        found.append(f"{len(cell.values)} of {cell.asked} splits")
+        texts.append(f"{len(cell.values)} of {cell.asked} splits")
     if cell.cell.changed:
-        found.append(cell.cell.changed)
-    found += _unsteady(cell)
-    return found + [f"some splits failed: {reason}" for reason in cell.failures]
+        texts.append(cell.cell.changed)
+    texts += _unsteady(cell)
+    return texts + [f"some splits failed: {reason}" for reason in cell.failures]
 
 
 def _unsteady(cell: Measured) -> list[str]:
-    """What shows that other work disturbed a timing."""
+    """List the signs that other work disturbed a timing."""
     step, inference = float(cell.scores.mean()), cell.mean_of("inference")
     if inference is None:
         return []
-    found = [
+    signs = [
         f"unsteady: the {what} differ by more than {_UNSTEADY:.0%} of their median (standard deviation)"
         for what, name, middle in (("steps", "spread", step), ("inferences", "inference_spread", inference))
         if (cell.mean_of(name) or 0.0) > _UNSTEADY * middle
     ]
-    return found + (["disturbed: an inference took longer than a training step"] if inference > step else [])
+    return signs + (["disturbed: an inference took longer than a training step"] if inference > step else [])
 
 
 def _number_footnotes(grid: Grid) -> dict[str, int]:
-    """Numbers for remarks, in the order of the rows; 0 for one that is true of all cells with a number."""
+    """Number the remarks in the order of the rows; 0 for one that holds for all cells with a number."""
     measured = [cell for line in grid.lines for column in grid.columns if (cell := grid.measured(line.label, column))]
-    found: dict[str, int] = {}
-    for cell in measured:
-        for text in remarks(cell):
-            if text not in found:
-                everywhere = len(measured) > 1 and all(text in remarks(other) for other in measured)
-                found[text] = 0 if everywhere else 1 + max(found.values(), default=0)
-    return found
+    counts = Counter(text for cell in measured for text in remarks(cell))
+    numbers: dict[str, int] = {}
+    for text, count in counts.items():
+        everywhere = count == len(measured) > 1
+        numbers[text] = 0 if everywhere else 1 + max(numbers.values(), default=0)
+    return numbers

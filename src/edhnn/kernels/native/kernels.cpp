@@ -1,4 +1,4 @@
-// The C interface: pointers and sizes in, a status out. Nothing of Python or torch is included; `native_kernels.py` calls
+// The C interface: pointers and sizes in, a status out. Nothing of Python or torch is included; `native_backend.py` calls
 // it through ctypes. Raise the ABI number with every change of a signature or of what a function promises.
 #include <cstdint>
 
@@ -12,7 +12,7 @@
 
 using namespace edhnn;
 
-EDHNN_API int edhnn_kernels_abi() { return 3; }
+EDHNN_API int edhnn_kernels_abi() { return 4; }
 
 EDHNN_API int edhnn_kernels_openmp() {
 #ifdef _OPENMP

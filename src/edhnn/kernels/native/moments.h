@@ -30,7 +30,7 @@ struct MomentsForward {
             T spread = S::sum(square);
             for (Index c = full; c < channels; ++c) spread += (x[c] - mean) * (x[c] - mean);
             the.mean[r] = mean;
-            the.spread[r] = spread;
+            the.spread[r] = spread / static_cast<T>(the.width);
         }
     }
 };
@@ -48,7 +48,7 @@ struct MomentsBackward {
             const T* x = the.x + r * channels;
             T* out = the.grad_x + r * channels;
             const T mean = the.mean[r];
-            const auto shift = S::set(the.grad_mean[r] / static_cast<T>(channels)), pull = S::set(2 * the.grad_spread[r]);
+            const auto shift = S::set(the.grad_mean[r] / static_cast<T>(channels)), pull = S::set(2 * the.grad_spread[r] / static_cast<T>(the.width));
             for (Index c = 0; c < full; c += S::W) S::store(out + c, S::fma(pull, centred<false>(x, c, S::W, mean), shift));
             if (rest > 0) S::store(out + full, S::fma(pull, centred<true>(x, full, rest, mean), shift), rest);
         }

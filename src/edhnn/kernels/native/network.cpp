@@ -67,6 +67,18 @@ EDHNN_API int edhnn_instruction_set(int wanted) {
     }                                                                                                     \
     EDHNN_API int edhnn_moments_backward_##SUFFIX(const edhnn::Moments<T>* problem) {                     \
         return edhnn::chosen_kernels<T>().moments_backward(*problem);                                     \
+    }                                                                                                     \
+    EDHNN_API int edhnn_column_sum_##SUFFIX(const edhnn::Columns<T>* problem) {                           \
+        return edhnn::chosen_kernels<T>().column_sum(*problem);                                           \
+    }                                                                                                     \
+    EDHNN_API int edhnn_add_bias_##SUFFIX(const edhnn::Columns<T>* problem) {                             \
+        return edhnn::chosen_kernels<T>().add_bias(*problem);                                             \
+    }                                                                                                     \
+    EDHNN_API int edhnn_fold_forward_##SUFFIX(const edhnn::Fold<T>* problem) {                            \
+        return edhnn::chosen_kernels<T>().fold_forward(*problem);                                         \
+    }                                                                                                     \
+    EDHNN_API int edhnn_fold_backward_##SUFFIX(const edhnn::Fold<T>* problem) {                           \
+        return edhnn::chosen_kernels<T>().fold_backward(*problem);                                        \
     }
 
 #define EDHNN_SOFTMAX(T, SUFFIX)                                                                                  \

@@ -156,9 +156,9 @@ struct PairBackward {
     void prepare(const Side& side, Index owner, Index place, Link<T>& link, std::uint32_t* mine) const {
         const Index other = side.other[place], row = by_rows ? owner : other, column = by_rows ? other : owner;
         const Index id = side.id(place), channels = all.channels;
-        const T weight = pair.weight != nullptr ? pair.weight[id] : T(1);
+        const T share = all.scale * pair.share(row), weight = pair.weight != nullptr ? pair.weight[id] : T(1);
         link = {pair.a + row * channels, pair.b + column * channels, pair.grad + row * channels,
-                pair.rho(row, column), all.scale * weight, T(0), T(1), T(0), T(0)};
+                pair.rho(row, column), share * weight, T(0), T(1), T(0), T(0)};
         if (DROP) draw_bits(all.patterns, key_of(all.seed, id), all.threshold, blocks_of(channels), mine);
         T dot = 0;
         if (NORM) {
@@ -166,6 +166,6 @@ struct PairBackward {
             dot *= link.spread;
         }
         if (pair.grad_weight != nullptr)
-            pair.grad_weight[id] = all.scale * (dot + weight_dot<RELU, NORM, DROP>(all, link, mine));
+            pair.grad_weight[id] = share * (dot + weight_dot<RELU, NORM, DROP>(all, link, mine));
     }
 };

@@ -44,7 +44,7 @@ EDHNN_INLINE void prepare_message(const Pair<T>& pair, const Shared<T>& all, Ind
                                   std::uint32_t* bits) {
     link.a = pair.a + row * all.channels, link.b = pair.b + column * all.channels;
     link.rho = pair.rho(row, column);
-    link.weight = all.scale * (pair.weight != nullptr ? pair.weight[id] : T(1));
+    link.weight = all.scale * pair.share(row) * (pair.weight != nullptr ? pair.weight[id] : T(1));
     if (DROP) draw_bits(all.patterns, key_of(all.seed, id), all.threshold, blocks_of(all.channels), bits);
     if (NORM) measure<RELU, DROP, false>(all, link, nullptr);
 }

@@ -1,4 +1,4 @@
-// What the network kernels are asked to do: pointers and sizes, laid out as `native_problems.py` fills them. Every field is
+// What the network kernels are asked to do: pointers and sizes, laid out as `native_backend.py` packs them. Every field is
 // eight bytes wide, so both sides agree without padding. Null pointers are options left out.
 #pragma once
 
@@ -22,7 +22,7 @@ struct Pair {
     const T *a, *b, *bias, *q_row, *mu_row, *q_column, *mu_column, *norm_weight, *norm_bias, *weight;
     double kappa, eps, norm_eps;
     Dropout dropout;
-    Index relu;
+    Index relu, mean;  // mean: divided by the number of r's links
     T* out;
     // backward only
     const T* grad;
@@ -32,6 +32,7 @@ struct Pair {
     Side row_side() const { return {row_ptr, row_column, row_link, rows}; }
     Side column_side() const { return {column_ptr, column_row, column_link, columns}; }
 
+    T share(Index row) const { return mean != 0 ? T(1) / static_cast<T>(row_ptr[row + 1] - row_ptr[row]) : T(1); }
     T rho(Index row, Index column) const {
         if (q_row == nullptr) return T(1);
         const T apart = mu_row[row] - mu_column[column];
@@ -64,14 +65,33 @@ struct Rows {
     T *grad_x, *grad_norm_weight, *grad_norm_bias;
 };
 
-// mean_r = mean of x_r, spread_r = sum of (x_r - mean_r)^2
+// mean_r = mean of x_r, spread_r = sum of (x_r - mean_r)^2 / width
 template <typename T>
 struct Moments {
-    Index rows, channels, threads;
+    Index rows, channels, threads, width;
     const T* x;
     T *mean, *spread;
     const T *grad_mean, *grad_spread;
     T* grad_x;
+};
+
+// out_c = sum over r of w_r x_rc, or out_rc = x_rc + w_r bias_c
+template <typename T>
+struct Columns {
+    Index rows, channels, threads;
+    const T *x, *weight, *bias;
+    T* out;
+};
+
+// A LayerNorm of scale gamma and shift beta taken into the linear layer behind it, whose matrix has two blocks of columns
+template <typename T>
+struct Fold {
+    Index rows, first, second, threads;
+    const T *weight, *bias, *gamma, *beta;
+    T *out_first, *out_second, *out_bias;
+    // backward only
+    const T *grad_first, *grad_second, *grad_bias;
+    T *grad_weight, *grad_gamma, *grad_beta;
 };
 
 // The kernels of one instruction set.
@@ -85,6 +105,10 @@ struct Kernels {
     Status (*rows_backward)(const Rows<T>&);
     Status (*moments_forward)(const Moments<T>&);
     Status (*moments_backward)(const Moments<T>&);
+    Status (*column_sum)(const Columns<T>&);
+    Status (*add_bias)(const Columns<T>&);
+    Status (*fold_forward)(const Fold<T>&);
+    Status (*fold_backward)(const Fold<T>&);
 };
 
 }  // namespace edhnn

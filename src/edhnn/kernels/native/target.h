@@ -9,9 +9,10 @@
 #include "gather.h"
 #include "rows.h"
 #include "moments.h"
+#include "columns.h"
 
 template <typename T>
 Kernels<T> kernels() {
     return {pair_forward<T>, pair_backward<T>, gather<T>, gather_weight<T>, rows_forward<T>, rows_backward<T>,
-            moments_forward<T>, moments_backward<T>};
+            moments_forward<T>, moments_backward<T>, column_sum<T>, add_bias<T>, fold_forward<T>, fold_backward<T>};
 }

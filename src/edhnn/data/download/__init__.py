@@ -1,1 +1,0 @@
-"""Published datasets fetched, checked by content and converted; the only part that touches the network."""

@@ -1,0 +1,379 @@
+"""A dataset as dictionaries per node and hyperedge, with a manifest that makes the round trip exact.
+
+XGI, HyperNetX, NetworkX and HIF keep attributes in dictionaries. A dataset looks the same in all of them:
+
+    node record           its attributes; ``label``: the class as its owner wrote it, or numbers; ``features``: a list,
+                          or for sparse features a dictionary from column to value
+    hyperedge record      its attributes; ``weight``
+    manifest (``edhnn``)  what labels and features are, so that reading restores order, types and empty classes
+
+Whatever is unknown or absent is not written: a record without ``label`` is an unlabelled node.
+
+A user may also ask for labels and features by name. The manifest knows the names of the columns, so the request is
+answered as for a node table with these columns; what was not asked for follows the manifest.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import PurePath
+from typing import Annotated, Any, Literal
+
+import msgspec
+import numpy as np
+import scipy.sparse as sp
+import torch
+from torch import Tensor
+
+from edhnn.data.columns import ColumnRequest, Labels, NodeColumns, need_columns, recorded_columns, sort_columns
+from edhnn.data.dataset import UNLABELLED, Attributes, NodeDataset, Task, select_columns, sparse_features
+from edhnn.data.ids import Ids
+from edhnn.data.limits import Limits, size_in_words
+from edhnn.errors import DataError, LimitError
+from edhnn.typing import FloatArray, JsonObject, NodeOrEdgeId
+
+MANIFEST, LABEL, FEATURES, WEIGHT = "edhnn", "label", "features", "weight"
+Record = dict[str, Any]
+FloatName = Literal["float16", "bfloat16", "float32", "float64"]
+Width = Annotated[int, msgspec.Meta(ge=0)]
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+    """The facts about a dataset that its records do not show."""
+
+    name: str
+    task: Task | None = None
+    class_names: tuple[str | int, ...] | None = None
+    label_width: Width | None = None
+    label_type: FloatName = "float32"
+    num_features: Width | None = None
+    features_type: FloatName = "float32"
+    sparse: bool = False
+    feature_names: tuple[str, ...] | None = None
+    node_attributes: tuple[str, ...] = ()
+    edge_attributes: tuple[str, ...] = ()
+    provenance: JsonObject = {}
+
+
+def manifest_of(dataset: NodeDataset) -> JsonObject:
+    """Return the manifest of a dataset, as plain values."""
+    x, y, provenance = dataset.x, dataset.y, dataset.provenance
+    manifest = Manifest(
+        name=dataset.name,
+        task=dataset.task,
+        class_names=dataset.class_names,
+        label_width=int(y.shape[1]) if y is not None and y.dim() == 2 else None,
+        label_type=_float_name(y),
+        num_features=None if x is None else dataset.num_features,
+        features_type=_float_name(x),
+        sparse=x is not None and x.layout == torch.sparse_csr,
+        feature_names=dataset.feature_names,
+        node_attributes=tuple(dataset.node_attributes),
+        edge_attributes=tuple(dataset.edge_attributes),
+        provenance={
+            "source": PurePath(provenance.source).name,
+            "format": provenance.format,
+            "notes": list(provenance.notes),
+            "details": provenance.details,
+        },
+    )
+    values = {name: getattr(manifest, name) for name in manifest.__struct_fields__}
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+
+
+def read_manifest(value: object, library: str) -> Manifest | None:
+    """Check the manifest found in a foreign object; ``None`` if there is none."""
+    if value is None:
+        return None
+    try:
+        return msgspec.convert(value, Manifest)
+    except msgspec.ValidationError as error:
+        raise DataError(
+            f"The attribute '{MANIFEST}' of the {library} object must describe the dataset as edhnn does: {error}.",
+            remedy=f"Remove the attribute '{MANIFEST}'; then labels and features are asked for by name.",
+        ) from error
+
+
+def node_records(dataset: NodeDataset, reserved: Collection[str] = ()) -> list[Record]:
+    """Make a record per node.
+
+    Args:
+        dataset: The dataset.
+        reserved: Attribute names that mean something to the target.
+
+    Returns:
+        The records, in the order of the nodes.
+
+    Raises:
+        DataError: if an attribute has a name that would be read as something else.
+    """
+    taken = set(reserved) | ({LABEL} if dataset.y is not None else set())
+    taken |= {FEATURES} if dataset.x is not None else set()
+    records = attribute_records("node", dataset.node_attributes, dataset.hypergraph.num_nodes, taken)
+    for name, values in ((LABEL, label_values(dataset)), (FEATURES, _feature_rows(dataset.x))):
+        if values is not None:
+            _fill(records, name, values)
+    return records
+
+
+def edge_records(dataset: NodeDataset, reserved: Collection[str] = ()) -> list[Record]:
+    """Make a record per hyperedge; see `node_records`."""
+    hypergraph = dataset.hypergraph
+    records = attribute_records("hyperedge", dataset.edge_attributes, hypergraph.num_edges, {WEIGHT, *reserved})
+    if hypergraph.edge_weight is not None:
+        _fill(records, WEIGHT, hypergraph.edge_weight.tolist())
+    return records
+
+
+def label_values(dataset: NodeDataset) -> list[Any] | None:
+    """Return each node's label: its class name, a number, or a list of numbers; ``None`` where unknown."""
+    if dataset.y is None or dataset.task is None:
+        return None
+    return plain_labels(dataset.y, dataset.task, dataset.class_names)
+
+
+def plain_labels(y: Tensor, task: Task, names: Sequence[NodeOrEdgeId] | None) -> list[Any]:
+    """Return labels as plain values; see `label_values`."""
+    labels: list[Any] = y.tolist()
+    if task != "classification":
+        return [_without_nan(label) for label in labels]
+    if names is None:
+        return [None if label < 0 else label for label in labels]
+    return [None if label < 0 else names[label] for label in labels]
+
+
+def attribute_records(kind: str, columns: Attributes, count: int, taken: Collection[str]) -> list[Record]:
+    """Turn columns into a record per node or hyperedge; refuse a column called like one of ``taken``."""
+    clash = next((name for name in columns if name in taken), None)
+    if clash is not None:
+        raise DataError(
+            f"No {kind} attribute may be called '{clash}' here: it would be read as something else.",
+            remedy="Rename the attribute first.",
+        )
+    records: list[Record] = [{} for _ in range(count)]
+    for name, column in columns.items():
+        _fill(records, name, column)
+    return records
+
+
+def _fill(records: Sequence[Record], name: str, values: Sequence[Any]) -> None:
+    for record, value in zip(records, values, strict=True):
+        if value is not None:
+            record[name] = value.tolist() if isinstance(value, np.generic | np.ndarray | Tensor) else value
+
+
+def _feature_rows(x: Tensor | None) -> list[Any] | None:
+    if x is None:
+        return None
+    if x.layout != torch.sparse_csr:
+        rows: list[Any] = x.tolist()
+        return [_without_nan(row) for row in rows] if bool(x.isnan().any()) else rows
+    keys = [str(column) for column in x.col_indices().tolist()]
+    values, bounds = _without_nan(x.values().tolist()), x.crow_indices().tolist()
+    return [dict(zip(keys[start:stop], values[start:stop], strict=True)) for start, stop in pairwise(bounds)]
+
+
+def _without_nan(value: Any) -> Any:
+    if isinstance(value, list):
+        return [None if number != number else number for number in value]
+    return None if value != value else value
+
+
+def _float_name(tensor: Tensor | None) -> FloatName:
+    if tensor is None or not tensor.is_floating_point():
+        return "float32"
+    name: FloatName = str(tensor.dtype).removeprefix("torch.")  # type: ignore[assignment]  # NodeDataset checked it
+    return name
+
+
+_REMEDY = "Correct it, or remove the attribute 'edhnn' and ask for labels and features by name."
+
+
+def restore_columns(
+    columns: dict[str, Sequence[Any]], manifest: Manifest, ids: Ids, limits: Limits | None = None
+) -> NodeColumns:
+    """Restore labels and features as the manifest describes them.
+
+    Args:
+        columns: The node attributes by name, one entry per node, ``None`` where absent.
+        manifest: What the dataset was.
+        ids: Node ids, for errors.
+        limits: Size limits: a manifest can claim widths that no record has.
+
+    Returns:
+        Features, labels, and the columns that are neither.
+    """
+    result, limits = NodeColumns(), limits or Limits()
+    limits.check_count("feature columns", manifest.num_features or 0, None, MANIFEST)
+    limits.check_count("label columns", manifest.label_width or 0, None, MANIFEST)
+    if manifest.num_features is not None:
+        rows = columns.pop(FEATURES, [None] * len(ids))
+        result.x = _features(rows, manifest, manifest.num_features, ids)
+        result.feature_names = manifest.feature_names
+    if manifest.task is not None:
+        values = columns.pop(LABEL, [None] * len(ids))
+        if manifest.task == "classification":
+            y = _classes(values, manifest, ids)
+            limits.check_count("classes", int(y.max()) + 1 if len(y) else 0, None, LABEL)
+        else:
+            y = _numbers(values, manifest, ids, limits)
+        result.labels = Labels(y, manifest.task, manifest.class_names)
+        result.label_columns = recorded_columns(manifest.provenance.get("details"), y)
+    result.attributes = columns
+    return result
+
+
+def _features(rows: Sequence[Any], manifest: Manifest, width: int, ids: Ids) -> Tensor:
+    kind = dict if manifest.sparse else Sequence
+    for row, name in zip(rows, ids, strict=True):
+        if not isinstance(row, kind) or isinstance(row, str) or (not manifest.sparse and len(row) != width):
+            shape = (
+                f"a dictionary from column to value, {width} columns wide" if manifest.sparse else f"{width} numbers"
+            )
+            raise DataError(f"'{FEATURES}' must be {shape}. Got {row!r} at node {name!r}.", remedy=_REMEDY)
+    try:
+        if not manifest.sparse:
+            numbers = _floats([value for row in rows for value in row])
+            return _tensor(numbers, manifest.features_type).reshape(len(ids), width)
+        keys = np.array([int(key) for row in rows for key in row], dtype=np.int64)
+        values = np.array([value for row in rows for value in row.values()], dtype=np.float64)
+        bounds = np.cumsum([0, *(len(row) for row in rows)])
+        matrix = sp.csr_array((values, keys, bounds), shape=(len(ids), width))
+        matrix.check_format(full_check=True)
+        return sparse_features(matrix, getattr(torch, manifest.features_type))
+    except (TypeError, ValueError, OverflowError) as error:
+        raise DataError(f"'{FEATURES}' must hold numbers, in {width} columns: {error}.", remedy=_REMEDY) from error
+
+
+def _classes(values: Sequence[Any], manifest: Manifest, ids: Ids) -> Tensor:
+    names = manifest.class_names
+    number = {} if names is None else {name: place for place, name in enumerate(names)}
+    y = []
+    for value, name in zip(values, ids, strict=True):
+        fits = isinstance(value, str | int) and (
+            value in number or (names is None and isinstance(value, int) and 0 <= value < 2**62)
+        )
+        if value is not None and not fits:
+            allowed = "a class number" if names is None else "one of the manifest's class names"
+            raise DataError(f"'{LABEL}' must be {allowed}. Got {value!r} at node {name!r}.", remedy=_REMEDY)
+        y.append(UNLABELLED if value is None else number[value] if names is not None else value)
+    return torch.tensor(y, dtype=torch.int64)
+
+
+def _numbers(values: Sequence[Any], manifest: Manifest, ids: Ids, limits: Limits) -> Tensor:
+    width = manifest.label_width
+    size = len(ids) * (1 if width is None else width) * (8 + torch.finfo(getattr(torch, manifest.label_type)).bits // 8)
+    if size > limits.max_bytes:
+        raise LimitError(
+            f"The labels must take at most {size_in_words(limits.max_bytes)}. "
+            f"Got {width} columns for {len(ids)} nodes, {size_in_words(size)}.",
+            where=MANIFEST,
+            remedy="If you trust the file, raise the limit with --max-bytes.",
+        )
+    try:
+        if width is None:
+            return _tensor(_floats(values), manifest.label_type)
+        numbers = np.full((len(ids), width), np.nan)
+        for row, value in zip(numbers, values, strict=True):
+            if value is not None:
+                if isinstance(value, str) or len(value) != width:
+                    raise ValueError(f"got {value!r:.60}")
+                row[:] = _floats(value)
+        return _tensor(numbers, manifest.label_type)
+    except (TypeError, ValueError, RuntimeError, OverflowError) as error:
+        shape = "a number" if width is None else f"{width} numbers"
+        raise DataError(f"'{LABEL}' must be {shape} at every node: {error}.", remedy=_REMEDY) from error
+
+
+def _floats(values: Sequence[Any]) -> FloatArray:
+    return np.array([math.nan if value is None else value for value in values], dtype=np.float64)
+
+
+def _tensor(numbers: FloatArray, kind: str) -> Tensor:
+    tensor = torch.from_numpy(numbers).to(getattr(torch, kind))
+    if bool(tensor.isinf().any()):
+        raise ValueError(f"a number is beyond {kind}")
+    return tensor
+
+
+def requested_columns(restored: NodeColumns, request: ColumnRequest, ids: Ids) -> NodeColumns:
+    """Select the columns that a request names among those that a manifest restored.
+
+    Args:
+        restored: What `restore_columns` returned.
+        request: What the user asked for; the manifest decides the rest.
+        ids: Node ids, for errors.
+
+    Returns:
+        Labels, features and attributes. Features that are not asked for become attributes, unless they are sparse;
+        those are left out, and a note says so.
+
+    Raises:
+        UsageError: if a column is not there.
+    """
+    labels, features = _label_names(restored), _feature_names(restored)
+    asked, wanted = request.label, request.features
+    if asked is None:
+        asked = tuple(name for name in labels if name not in (wanted or ()))
+    elif labels and asked == (LABEL,) and LABEL not in features:  # what the attribute is called in the file
+        asked = labels
+    if wanted is None:
+        wanted = features if request.label is None else tuple(name for name in features if name not in asked)
+    everything = dict.fromkeys((*labels, *features, *restored.attributes))
+    need_columns(everything, asked, "label")
+    need_columns(everything, wanted, "features")
+    same_labels = asked == labels and (restored.labels is None or request.task in (None, restored.labels.task))
+    if same_labels and wanted == features:
+        return restored
+
+    request = replace(request, label=asked, features=wanted)  # refuses a column that is named as both
+    kept = wanted if set(wanted) <= set(features) else ()
+    named, moved, left_out = {*asked, *wanted}, [name for name in features if name not in kept], []
+    if restored.x is not None and restored.x.layout != torch.strided:
+        left_out = [name for name in moved if name not in named]
+        moved = [name for name in moved if name in named]
+    columns = {**restored.attributes, **_feature_columns(restored, features, moved)}
+    if not same_labels:
+        columns |= _label_columns(restored, labels)
+    rest = replace(request, label=() if same_labels else asked, features=() if kept else wanted)
+    found = sort_columns(columns, rest, len(ids), lambda place: f"node {ids[place]!r}")
+    if same_labels:
+        found.labels, found.label_columns = restored.labels, restored.label_columns
+    if kept and restored.x is not None:
+        found.x, found.feature_names = select_columns(restored.x, [features.index(name) for name in kept]), kept
+    found.notes += [f"sparse features that were not asked for left out: {len(left_out)} columns"] if left_out else []
+    return found
+
+
+def _label_names(restored: NodeColumns) -> tuple[str, ...]:
+    if restored.labels is None:
+        return ()
+    y, names = restored.labels.y, restored.labels.class_names
+    if restored.label_columns or y.dim() == 1:
+        return restored.label_columns or (LABEL,)
+    return tuple(str(name) for name in names or (f"{LABEL}{number}" for number in range(y.shape[1])))
+
+
+def _feature_names(restored: NodeColumns) -> tuple[str, ...]:
+    width = 0 if restored.x is None else int(restored.x.shape[1])
+    return restored.feature_names or tuple(f"x{number}" for number in range(width))
+
+
+def _label_columns(restored: NodeColumns, names: Sequence[str]) -> dict[str, Sequence[Any]]:
+    if restored.labels is None:
+        return {}
+    values = plain_labels(*restored.labels)
+    if restored.labels.y.dim() == 1:
+        return {names[0]: values}
+    return {name: [row[number] for row in values] for number, name in enumerate(names)}
+
+
+def _feature_columns(restored: NodeColumns, names: Sequence[str], wanted: Sequence[str]) -> dict[str, Sequence[Any]]:
+    if restored.x is None:
+        return {}
+    x = select_columns(restored.x, [names.index(name) for name in wanted])
+    rows = (x if x.layout == torch.strided else x.to_dense()).T.tolist()
+    return {name: _without_nan(row) for name, row in zip(wanted, rows, strict=True)}

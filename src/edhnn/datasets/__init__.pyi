@@ -1,0 +1,14 @@
+from .diffusion_pairs import admm_pairs as admm_pairs
+from .diffusion_pairs import gradient_pairs as gradient_pairs
+from .diffusion_pairs import uniform_hypergraph as uniform_hypergraph
+from .download import fetch as fetch
+from .download import published_dataset as published_dataset
+from .download import published_datasets as published_datasets
+from .registry import CatalogEntry as CatalogEntry
+from .registry import catalog as catalog
+from .registry import default_splits as default_splits
+from .registry import load_dataset as load_dataset
+from .registry import with_label_features as with_label_features
+from .synthetic import contextual_sbm as contextual_sbm
+from .synthetic import digits as digits
+from .synthetic import label_features as label_features

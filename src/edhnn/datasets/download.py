@@ -1,0 +1,445 @@
+"""Fetch the catalogue's datasets from where they were published, convert them and verify their content.
+
+`sources.toml` says where each dataset was published and what it must contain. Its sources are tried in order. None is
+trusted: what arrives is converted to a dataset folder and must have the pinned content (`edhnn.data.fingerprints`).
+
+pooch downloads the files: retries, checksums and temporary files are its work. Ours are the size limits, which hold
+while bytes arrive and while archives are unpacked, https for every address that a redirect leads to, and the content.
+Decisions: docs/adr/0003, docs/adr/0016.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import shutil
+import tarfile
+import tempfile
+import tomllib
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from itertools import islice
+from pathlib import Path, PurePosixPath
+from typing import IO, Any, Literal, final
+from urllib.parse import urljoin, urlsplit
+
+import msgspec
+
+from edhnn.data.dataset import NodeDataset, Provenance
+from edhnn.data.fingerprints import content_digests
+from edhnn.data.limits import Limits, size_in_words
+from edhnn.errors import DataError, DownloadError, LimitError, UsageError, unknown_name
+from edhnn.io.cornell import read_cornell
+from edhnn.io.files import DelayedBar, check_folder, open_limited, refuse_foreign, replace_folder
+from edhnn.io.folder import HYPEREDGES, read_folder, write_folder
+from edhnn.io.legacy_pickle import read_legacy_pickle
+
+HUB = "https://huggingface.co"
+
+
+class _Files(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="via"):
+    """Files of one source, by their last names: none can be written outside the folder meant for it."""
+
+    files: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        for file in self.files:
+            if not file or file in (".", "..") or PurePosixPath(file).name != file or "\\" in file:
+                raise UsageError(f"A source must list plain file names. Got '{file}'.")
+
+
+class HubSource(_Files, frozen=True, kw_only=True, tag="hub"):
+    """Files of one folder of a public dataset repository on the Hugging Face hub."""
+
+    repository: str
+    folder: str
+    revision: str = "main"
+
+    def address(self, endpoint: str | None) -> str:
+        """Return the folder's address; ``endpoint`` or the environment's ``HF_ENDPOINT`` names a mirror."""
+        hub = endpoint or os.environ.get("HF_ENDPOINT") or HUB
+        return f"{hub.rstrip('/')}/datasets/{self.repository}/resolve/{self.revision}/{self.folder}/"
+
+    def __str__(self) -> str:
+        return f"hub dataset {self.repository}@{self.revision}, folder {self.folder}"
+
+
+class WebSource(_Files, frozen=True, kw_only=True, tag="web"):
+    """Files at one address, which ends in a slash; ``sha256`` gives the checksum of those for which it is known."""
+
+    address: str
+    sha256: dict[str, str] = {}
+
+    def __str__(self) -> str:
+        return self.address
+
+
+class ArchiveSource(_Files, frozen=True, kw_only=True, tag="archive"):
+    """Files of one folder of a zip or tar archive; ``sha256`` is that of the archive, where it is known."""
+
+    address: str
+    folder: str
+    sha256: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.address}, folder {self.folder}"
+
+
+Source = HubSource | WebSource | ArchiveSource
+
+
+class PublishedDataset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A dataset as it was published.
+
+    Attributes:
+        format: ``legacy-pickle`` (three pickles) or ``cornell`` (`hyperedges-*.txt` and `node-labels-*.txt`).
+        licence: The terms, as far as its publisher states them.
+        content: The checksums that `content_digests` must give after conversion.
+        sources: Where to get it, in the order to try.
+        name: The catalogue's name.
+        class_names: Names of the classes, for formats that do not carry them.
+    """
+
+    format: Literal["legacy-pickle", "cornell"]
+    licence: str
+    content: dict[str, str]
+    sources: tuple[Source, ...]
+    name: str = ""
+    class_names: tuple[str, ...] | None = None
+
+
+@cache
+def published_datasets() -> dict[str, PublishedDataset]:
+    """Return the datasets that can be fetched, by name."""
+    text = resources.files("edhnn.datasets").joinpath("sources.toml").read_text("utf-8")
+    datasets = msgspec.convert(tomllib.loads(text), dict[str, PublishedDataset])
+    return {name: msgspec.structs.replace(dataset, name=name) for name, dataset in datasets.items()}
+
+
+def published_dataset(name: str) -> PublishedDataset:
+    """Return the published dataset of this name; raise `UsageError` with the nearest name if there is none."""
+    datasets = published_datasets()
+    if name not in datasets:
+        raise unknown_name("dataset", name, datasets)
+    return datasets[name]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patience:
+    """How long to wait for a server, and how often to ask it.
+
+    Attributes:
+        timeout: Seconds without an answer or a byte after which an attempt fails.
+        attempts: How often to try in all.
+    """
+
+    timeout: float = 30.0
+    attempts: int = 4
+
+
+DOWNLOAD_LIMITS = Limits(max_bytes=2**30)
+"""The published files of the catalogue are all much smaller."""
+
+
+def fetch(
+    published: PublishedDataset,
+    destination: Path,
+    *,
+    force: bool = False,
+    limits: Limits = DOWNLOAD_LIMITS,
+    patience: Patience | None = None,
+    endpoint: str | None = None,
+) -> Path:
+    """Download a published dataset, convert it and verify what it contains.
+
+    Sources are tried in order until one gives the pinned content. Only what is pinned is kept: hyperedges, class
+    labels and features, not the ids of the published files. A failure leaves no file.
+
+    Args:
+        published: The dataset, from `edhnn.datasets.download.published_dataset`.
+        destination: The dataset folder to make; folders above it are made as needed.
+        force: Download even if the destination holds the dataset already, and replace what it holds.
+        limits: Size limits, for each file.
+        patience: Timeouts and retries.
+        endpoint: The hub's address; by default the environment's ``HF_ENDPOINT``, else huggingface.co.
+
+    Returns:
+        The destination. If it held the pinned content already, the network was not touched.
+
+    Raises:
+        DownloadError: if no source gives the pinned content, or the destination holds something else.
+        UsageError: if the destination is a file, or holds something that is no dataset folder.
+        LimitError: if a file is larger than the limits allow.
+    """
+    check_folder(destination)
+    try:
+        if not force and _occupied(destination):
+            _need_pinned(published, destination, limits)
+            return destination
+        refuse_foreign(destination, HYPEREDGES, "dataset")
+        destination.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=f".{destination.name}.", dir=destination.parent) as name:
+            made = _from_first_good_source(published, Path(name), limits, patience or Patience(), endpoint)
+            if not force and _occupied(destination):  # another process was faster
+                _need_pinned(published, destination, limits)
+            else:
+                refuse_foreign(destination, HYPEREDGES, "dataset")
+                replace_folder(destination, made, aside=Path(name) / "replaced")
+    except LimitError as error:
+        remedy = (
+            "No published file comes near this, so it is another file. Fetch again, with --force if it is here already."
+        )
+        raise LimitError(error.problem, path=error.path, where=error.where, remedy=remedy) from error
+    except OSError as error:
+        raise DownloadError(f"'{published.name}' could not be written to '{destination}': {error}.") from error
+    return destination
+
+
+def _occupied(folder: Path) -> bool:
+    return folder.is_dir() and any(folder.iterdir())
+
+
+def _from_first_good_source(
+    published: PublishedDataset, folder: Path, limits: Limits, patience: Patience, endpoint: str | None
+) -> Path:
+    """Make the converted and verified dataset folder inside ``folder``."""
+    failures: list[DownloadError] = []
+    for place, source in enumerate(published.sources):
+        raw, made = folder / f"raw-{place}", folder / f"made-{place}"
+        raw.mkdir()
+        try:
+            retrieve(source, raw, limits, patience, endpoint)
+            write_folder(_convert(published, source, raw, limits), made)
+            _need_pinned(published, made, limits)
+        except DownloadError as error:
+            failures.append(error)
+        else:
+            return made
+    if len(failures) == 1:
+        raise failures[0]
+    causes = "".join(f"\n{source}: {error}" for source, error in zip(published.sources, failures, strict=True))
+    raise DownloadError(f"No source gave the dataset '{published.name}'.{causes}")
+
+
+def _convert(published: PublishedDataset, source: Source, raw: Path, limits: Limits) -> NodeDataset:
+    try:
+        if published.format == "cornell":
+            read = read_cornell(next(raw.glob("hyperedges-*.txt")), None, limits)
+        else:
+            read = read_legacy_pickle(raw, limits)
+    except LimitError:
+        raise
+    except (DataError, UsageError, StopIteration) as error:
+        raise DownloadError(f"What arrived from {source} cannot be read. {error}") from error
+    record = {"source": str(source), "licence": published.licence, "content_sha256": published.content}
+    return NodeDataset(
+        name=published.name,
+        hypergraph=read.hypergraph,
+        x=read.x,
+        y=read.y,
+        task=read.task,
+        class_names=published.class_names or read.class_names,
+        provenance=Provenance(str(source), published.format, details={"source": record}),
+    )
+
+
+def _need_pinned(published: PublishedDataset, folder: Path, limits: Limits) -> None:
+    """Refuse a dataset folder whose content is not the pinned one."""
+    try:
+        found = content_digests(read_folder(folder, limits))
+    except LimitError:
+        raise
+    except (DataError, UsageError) as error:
+        raise DownloadError(f"'{folder}' must hold the dataset '{published.name}'. {error}") from error
+    for part in sorted({*found, *published.content}):
+        pinned, got = published.content.get(part, "absent"), found.get(part, "absent")
+        if pinned != got:
+            raise DownloadError(
+                f"The {part} of the dataset '{published.name}' must have the sha256 {pinned}. "
+                f"Those in '{folder}' have {got}."
+            )
+
+
+_TRANSIENT_STATUS = (408, 429, 500, 502, 503, 504)
+_MAX_REDIRECTS = 5
+_MAX_ENTRIES = 10_000
+
+
+def retrieve(source: Source, folder: Path, limits: Limits, patience: Patience, endpoint: str | None = None) -> None:
+    """Download the files of a source into a folder, under their plain names.
+
+    Raises:
+        DownloadError: if a file does not arrive, or does not have the checksum that the source gives.
+        LimitError: if a file is too large.
+    """
+    if isinstance(source, ArchiveSource):
+        archive = folder / ".archive"
+        _download(source.address, archive, source.sha256, limits, patience)
+        unpack(archive, {f"{source.folder}/{file}": folder / file for file in source.files}, limits, source.address)
+        archive.unlink()
+        return
+    address = source.address(endpoint) if isinstance(source, HubSource) else source.address
+    checksums = {} if isinstance(source, HubSource) else source.sha256
+    for file in source.files:
+        _download(address + file, folder / file, checksums.get(file), limits, patience)
+
+
+class _TooLargeError(Exception):
+    """A body beyond the limits. Not a `ValueError`, because pooch tries again after those."""
+
+
+class _RedirectError(Exception):
+    """The server names another address."""
+
+
+def _download(address: str, target: Path, sha256: str | None, limits: Limits, patience: Patience) -> None:
+    import pooch  # slow to import, and only needed here
+    import requests
+
+    pooch.get_logger().setLevel("WARNING")
+    files = pooch.create(
+        path=target.parent,
+        base_url="",
+        registry={target.name: sha256},
+        urls={target.name: address},
+        retry_if_failed=patience.attempts - 1,
+    )
+    try:
+        files.fetch(target.name, downloader=_Downloader(limits, patience.timeout))
+    except _TooLargeError as error:
+        raise LimitError(f"'{address}' must be at most {size_in_words(limits.max_bytes)}. {error}") from error
+    except requests.RequestException as error:
+        cause = getattr(error.args[0] if error.args else None, "reason", None) or error
+        raise DownloadError(
+            f"'{address}' could not be read: {cause}. Tried {patience.attempts} times. Try again later."
+        ) from error
+    except ValueError as error:
+        raise DownloadError(f"'{address}' must have the sha256 {sha256}. {error}") from error
+
+
+class _Downloader:
+    """pooch's HTTP download and what it lacks: sizes are bounded, redirects checked, no credentials sent."""
+
+    def __init__(self, limits: Limits, timeout: float) -> None:
+        self.limits, self.timeout = limits, timeout
+        self.response: Any = None
+        self.bar: DelayedBar | None = None
+
+    def __call__(self, url: str, output_file: str, _pooch: object) -> None:
+        from pooch import HTTPDownloader
+
+        download = HTTPDownloader(
+            chunk_size=2**16,
+            timeout=self.timeout,
+            headers={"Accept-Encoding": "identity", "User-Agent": "edhnn"},
+            auth=lambda request: request,  # else requests would send what ~/.netrc holds
+            allow_redirects=False,  # `begin` raises instead, so that every address is checked
+            hooks={"response": self.begin},
+        )
+        for _ in range(_MAX_REDIRECTS):
+            _need_safe_address(url)
+            try:
+                with Path(output_file).open("wb") as self.out:
+                    download(url, self, None)
+                return
+            except _RedirectError as redirect:
+                url = str(redirect)
+            finally:
+                for opened in (self.response, self.bar):
+                    if opened is not None:
+                        opened.close()
+        raise DownloadError(f"There must be at most {_MAX_REDIRECTS} redirects. The last leads to '{url}'.")
+
+    def begin(self, response: Any, **_: object) -> None:
+        """Look at a response before its body is read."""
+        self.response, status = response, response.status_code
+        if response.is_redirect:
+            raise _RedirectError(urljoin(response.url, response.headers["Location"]))
+        if not response.ok and status not in _TRANSIENT_STATUS:
+            raise DownloadError(f"'{response.url}' must be there. The server answered {status} {response.reason}.")
+        length = response.headers.get("Content-Length") or ""
+        self._check(size := int(length) if length.isdecimal() else 0)
+        self.bar = DelayedBar(f"Downloading {response.url.rpartition('/')[2]}", size)
+
+    def write(self, chunk: bytes) -> None:
+        """Write a piece of the body; pooch takes the downloader for the file."""
+        received = self.out.tell() + len(chunk)
+        self._check(received)
+        self.out.write(chunk)
+        if self.bar is not None:
+            self.bar.show(received)
+
+    def flush(self) -> None:
+        """Do nothing: the file is flushed when it is closed."""
+
+    def _check(self, size: int) -> None:
+        if size > self.limits.max_bytes:
+            raise _TooLargeError(f"It has at least {size_in_words(size)}.")
+
+
+def _need_safe_address(address: str) -> None:
+    parts = urlsplit(address)
+    host = parts.hostname or ""
+    try:
+        local = ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        local = host == "localhost"
+    if not (parts.scheme == "https" and host) and not (parts.scheme == "http" and local):
+        raise DownloadError(f"Downloads must come over https, or from this machine. Got '{address}'.")
+
+
+def unpack(archive: Path, targets: Mapping[str, Path], limits: Limits, address: str) -> None:
+    """Write some entries of a zip or tar archive (plain or gzip) to files.
+
+    Only the entries asked for are read, and they are written where the caller says, so no path or link in an archive
+    leads anywhere else.
+
+    Args:
+        archive: The archive.
+        targets: Where to write the content of each entry, by its full name in the archive.
+        limits: Size limits, for each file and for an unpacked tar archive.
+        address: Where the archive came from, for messages.
+
+    Raises:
+        DownloadError: if the archive is broken, or an entry is missing or not a regular file.
+        LimitError: if something unpacks to more than the limits allow.
+    """
+    missing = dict(targets)
+    entries = _zip_entries(archive, targets) if zipfile.is_zipfile(archive) else _tar_entries(archive, targets, limits)
+    try:
+        for name, size, stream in entries:
+            if size > limits.max_bytes:
+                most = size_in_words(limits.max_bytes)
+                raise LimitError(f"'{name}' must be at most {most} when unpacked. It has {size_in_words(size)}.")
+            with targets[name].open("wb") as out:
+                shutil.copyfileobj(stream, out)
+            missing.pop(name, None)
+    except LimitError:
+        raise
+    except (zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError, RuntimeError, ValueError) as error:
+        raise DownloadError(f"'{address}' must be an intact zip or tar archive. Cause: {error}.") from error
+    if missing:
+        raise DownloadError(f"The archive '{address}' must hold the regular files {', '.join(missing)}.")
+
+
+def _zip_entries(archive: Path, wanted: Mapping[str, Path]) -> Iterator[tuple[str, int, IO[bytes]]]:
+    """Yield name, size and content. A zip entry yields no more bytes than the size it states."""
+    with zipfile.ZipFile(archive) as opened:
+        for entry in opened.infolist():
+            piecewise = entry.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # others unpack in one go
+            if entry.filename in wanted and piecewise:
+                with opened.open(entry) as stream:
+                    yield entry.filename, entry.file_size, stream
+
+
+def _tar_entries(archive: Path, wanted: Mapping[str, Path], limits: Limits) -> Iterator[tuple[str, int, IO[bytes]]]:
+    """Yield name, size and content of regular files: a link could lead to a file of this machine."""
+    with open_limited(archive, limits) as plain, tarfile.open(fileobj=plain, mode="r|") as opened:
+        for entry in islice(opened, _MAX_ENTRIES):
+            if entry.name in wanted and entry.isreg() and (stream := opened.extractfile(entry)) is not None:
+                yield entry.name, entry.size, stream

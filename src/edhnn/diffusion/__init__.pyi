@@ -1,0 +1,17 @@
+from .admm import ADMM as ADMM
+from .conjugate_gradient import ConjugateGradient as ConjugateGradient
+from .diffusion import SOLVERS as SOLVERS
+from .diffusion import diffuse as diffuse
+from .diffusion import make_solver as make_solver
+from .gradient_descent import GradientDescent as GradientDescent
+from .pagerank import SweepCut as SweepCut
+from .pagerank import pagerank_problem as pagerank_problem
+from .pagerank import sweep_cut as sweep_cut
+from .problem import DiffusionProblem as DiffusionProblem
+from .solver import Certificate as Certificate
+from .solver import Outcome as Outcome
+from .solver import Solution as Solution
+from .solver import Solver as Solver
+from .solver import SolverError as SolverError
+from .solver import StepRecord as StepRecord
+from .solver import solve as solve

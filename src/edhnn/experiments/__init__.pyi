@@ -1,0 +1,12 @@
+from .jobs import Job as Job
+from .jobs import jobs_of as jobs_of
+from .kinds import KINDS as KINDS
+from .kinds.bounds import BOUNDS as BOUNDS
+from .records import Records as Records
+from .report.content import make_content as make_content
+from .report.render import write_report as write_report
+from .runner import run_jobs as run_jobs
+from .spec import Experiment as Experiment
+from .spec import experiment_names as experiment_names
+from .spec import packaged_experiment as packaged_experiment
+from .spec import read_experiment as read_experiment

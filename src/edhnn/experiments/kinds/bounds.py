@@ -1,0 +1,188 @@
+r"""Bounds on what a network can show.
+
+Floors are what the features alone give, without the hypergraph:
+
+- ``l1-logistic``: scikit-learn's logistic regression with an L1 penalty on standardised features (bags of words as they
+  are), its strength chosen on the validation nodes.
+- ``class-means``: the feature-only oracle where features were drawn as $x_v = \mathrm{onehot}(y_v) + s\,\epsilon$: the
+  class whose true mean is nearest. No classifier of the features alone does better but for classes of unequal size.
+
+A network below them does no better than the features alone allow. Ceilings exist where it is known how data were
+made; they are the best accuracy possible when the generator is known:
+
+- ``belief-propagation``, ``belief-propagation-labels``: sum-product belief propagation on the contextual SBM, without
+  and with the labels of the training nodes. A node's features, with noise 1, give it the log-odds $x_{v1} - x_{v0}$. A
+  hyperedge holds $\alpha$ or $|e| - \alpha$ nodes of class 1, either with probability 1/2: its message to a node
+  compares how likely it is that the companions count to one less, and to just that. Exact where hyperedges form no
+  cycles, close to it on sparse random ones. The number of iterations is chosen on the validation nodes, as the epoch of
+  a network is. Without labels it is the ceiling of a network that tells classes by features and hypergraph. A network
+  that has learned its training nodes by heart may pass their labels on, so the limit of every learner is the one with
+  training labels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+import scipy.sparse
+import torch
+
+from edhnn.data.dataset import NodeDataset
+from edhnn.data.splits import Split
+from edhnn.datasets.registry import catalog
+from edhnn.typing import FloatArray, IntArray, JsonObject
+
+_ITERATIONS, _DAMPING, _SURE, _TINY = 40, 0.3, 30.0, 1e-300
+
+
+def belief_propagation(dataset: NodeDataset, split: Split) -> JsonObject:
+    """Measure the test accuracy by features and hypergraph."""
+    return _accuracy(dataset, split, labels=False)
+
+
+def belief_propagation_with_labels(dataset: NodeDataset, split: Split) -> JsonObject:
+    """Measure the test accuracy by features, hypergraph and the labels of the training nodes."""
+    return _accuracy(dataset, split, labels=True)
+
+
+def _accuracy(dataset: NodeDataset, split: Split, *, labels: bool) -> JsonObject:
+    """Measure the accuracy of the likelier class, after the first iterations of the best validation accuracy."""
+    assert dataset.x is not None
+    assert dataset.y is not None
+    y, hypergraph = dataset.y.numpy(), dataset.hypergraph
+    members = hypergraph.node_index.numpy().reshape(hypergraph.num_edges, -1)  # incidences are in their order
+    ones = int(y[members[0]].sum())
+    evidence = (dataset.x[:, 1] - dataset.x[:, 0]).double().numpy()
+    train, valid, test = (part.numpy() for part in (split.train, split.valid, split.test))
+    if labels:
+        evidence[train] = np.where(y[train] == 1, _SURE, -_SURE)
+    best, found, iterations = -1.0, 0.0, 0
+    for step, odds in enumerate(beliefs(members, evidence, min(ones, members.shape[1] - ones)), start=1):
+        right = (odds > 0) == (y == 1)
+        if right[valid].mean() > best:
+            best, found, iterations = float(right[valid].mean()), float(right[test].mean()), step
+    return {"value": 100 * found, "valid": 100 * best, "iterations": iterations}
+
+
+def beliefs(members: IntArray, evidence: FloatArray, minority: int) -> Iterator[FloatArray]:
+    """Yield the log-odds of class 1 of every node after each iteration.
+
+    Args:
+        members: Nodes of each hyperedge, all of one size, [E, K].
+        evidence: What is known of a node by itself: its log-odds.
+        minority: The smaller number of one class in a hyperedge, at least 1.
+    """
+    size, nodes = members.shape[1], len(evidence)
+    message, odds = np.zeros(members.shape), evidence
+    for _ in range(_ITERATIONS):
+        likely = 1 / (1 + np.exp(-np.clip(odds[members] - message, -_SURE, _SURE)))
+        count = others(likely)
+        one = count[..., minority - 1] + count[..., size - minority - 1]
+        none = count[..., minority] + count[..., size - minority]
+        new = np.clip(np.log(one + _TINY) - np.log(none + _TINY), -_SURE, _SURE)
+        message = _DAMPING * message + (1 - _DAMPING) * new
+        odds = evidence + np.bincount(members.ravel(), message.ravel(), minlength=nodes)
+        yield odds
+
+
+def others(likely: FloatArray) -> FloatArray:
+    """Compute the probability that so many of a member's companions are of class 1.
+
+    Args:
+        likely: Probability of class 1 of each member, [E, K].
+
+    Returns:
+        [E, K, K]: the last axis counts from 0 to K - 1.
+    """
+    size = likely.shape[1]
+    count = np.zeros((*likely.shape, size))
+    count[..., 0] = 1
+    for member in range(size):
+        p = likely[:, None, member : member + 1]
+        grown = (1 - p) * count
+        grown[..., 1:] += p * count[..., :-1]
+        count = np.where((np.arange(size) == member)[:, None], count, grown)  # a member is not its own companion
+    return count
+
+
+STRENGTHS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A floor or a ceiling: how it is measured, what it is, for the page, and where it exists."""
+
+    measure: Callable[[NodeDataset, Split], JsonObject]
+    source: str
+    applies: Callable[[str], bool] = lambda _: True
+
+
+def l1_logistic(dataset: NodeDataset, split: Split) -> JsonObject:
+    """Fit logistic regression with an L1 penalty; C by validation accuracy, the smallest of the best."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.multiclass import OneVsRestClassifier
+    from sklearn.preprocessing import StandardScaler
+
+    assert dataset.y is not None
+    x, y = _features(dataset), dataset.y.numpy()
+    train, valid, test = (part.numpy() for part in (split.train, split.valid, split.test))
+    if not scipy.sparse.issparse(x):
+        x = StandardScaler().fit(x[train]).transform(x)
+    best: tuple[float, float, Any] | None = None
+    for strength in STRENGTHS:
+        model = LogisticRegression(C=strength, l1_ratio=1.0, solver="liblinear", random_state=0)
+        if len(np.unique(y[train])) > 2:
+            model = OneVsRestClassifier(model)
+        model.fit(x[train], y[train])
+        score = float(model.score(x[valid], y[valid]))
+        if best is None or score > best[0]:
+            best = score, strength, model
+    assert best is not None
+    return {"value": 100 * float(best[2].score(x[test], y[test])), "valid": 100 * best[0], "strength": best[1]}
+
+
+def class_means(dataset: NodeDataset, split: Split) -> JsonObject:
+    """Choose the class whose true mean is nearest: the largest of the first coordinates, one per class."""
+    assert dataset.x is not None
+    assert dataset.y is not None
+    classes = int(dataset.y.max()) + 1
+    nearest = dataset.x[split.test, :classes].argmax(dim=1)
+    return {"value": 100 * float((nearest == dataset.y[split.test]).double().mean())}
+
+
+def _features(dataset: NodeDataset) -> Any:
+    x = dataset.x
+    assert x is not None
+    if x.layout != torch.sparse_csr:
+        return x.double().numpy()
+    parts = (x.values().double().numpy(), x.col_indices().numpy(), x.crow_indices().numpy())
+    return scipy.sparse.csr_matrix(parts, shape=tuple(x.shape))
+
+
+def _is_contextual_sbm(dataset: str) -> bool:
+    return dataset.startswith("csbm-")
+
+
+FLOORS: Mapping[str, Bound] = {
+    "l1-logistic": Bound(l1_logistic, "scikit-learn, features alone; C by validation"),
+    "class-means": Bound(
+        class_means,
+        "features alone; the true class means are known",
+        lambda dataset: catalog()[dataset].features == "gaussian",
+    ),
+}
+CEILINGS: Mapping[str, Bound] = {
+    "belief-propagation": Bound(
+        belief_propagation, "features and hypergraph; the generator is known", _is_contextual_sbm
+    ),
+    "belief-propagation-labels": Bound(
+        belief_propagation_with_labels,
+        "features, hypergraph and training labels; the generator is known",
+        _is_contextual_sbm,
+    ),
+}
+BOUNDS = {**FLOORS, **CEILINGS}

@@ -1,1 +1,0 @@
-"""Searching sizes of a model by validation scores."""

@@ -1,0 +1,5 @@
+"""Hypergraphs, what is derived from them, and their statistics."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,0 +1,17 @@
+from .expansions import clique_expansion as clique_expansion
+from .homophily import clique_edge_homophily as clique_edge_homophily
+from .homophily import clique_homophily as clique_homophily
+from .homophily import clique_homophily_weighted as clique_homophily_weighted
+from .homophily import clique_homophily_without_self as clique_homophily_without_self
+from .hypergraph import Hypergraph as Hypergraph
+from .incidence import HyperedgeOperator as HyperedgeOperator
+from .incidence import edge_to_incidence as edge_to_incidence
+from .incidence import incidence_to_edge as incidence_to_edge
+from .incidence import incidence_to_node as incidence_to_node
+from .incidence import node_to_incidence as node_to_incidence
+from .statistics import Statistics as Statistics
+from .statistics import component_sizes as component_sizes
+from .statistics import describe as describe
+from .transforms import add_singletons as add_singletons
+from .transforms import disjoint_copies as disjoint_copies
+from .transforms import subhypergraph as subhypergraph

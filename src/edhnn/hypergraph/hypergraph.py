@@ -1,0 +1,324 @@
+r"""The hypergraph: a frozen value, checked once, that knows its own counts.
+
+$\mathcal{G} = (V, E)$ with hyperedges $e \subseteq V$ is stored in its bipartite (star) form: one pair $(v, e)$ per
+membership, sorted by hyperedge and then by node. Both compressed orders are derived once:
+
+    members of e:      node_index[edge_ptr[e] : edge_ptr[e + 1]]
+    hyperedges of v:   edge_index[node_order[node_ptr[v] : node_ptr[v + 1]]]
+
+Counts are stored, never inferred from the largest index: isolated nodes and empty hyperedges are ordinary.
+Singleton and repeated hyperedges, more hyperedges than nodes, and no hyperedge at all are ordinary too.
+Paper: Definition 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, fields
+from itertools import pairwise
+from typing import Any, TypeVar, final
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from edhnn.errors import DataError
+
+Made = TypeVar("Made")
+
+
+def node_numbers(members: list[list[Any]]) -> npt.NDArray[np.int64]:
+    """The members of all hyperedges in a row; anything but a 64-bit integer is refused, not rounded."""
+    flat = [v for hyperedge in members for v in hyperedge]
+    with suppress(ValueError):  # members that are lists of several lengths
+        numbers = np.array(flat)
+        whole = numbers.dtype.kind == "i" and not {bool, np.bool_} & set(map(type, flat))
+        if numbers.ndim == 1 and (whole or not flat):
+            return numbers.astype(np.int64, copy=False)
+    for edge, v in ((edge, v) for edge, hyperedge in enumerate(members) for v in hyperedge):
+        if isinstance(v, bool) or not isinstance(v, int | np.integer) or not -(2**63) <= v < 2**63:
+            raise DataError(
+                f"Every member of a hyperedge must be the number of a node, a 64-bit integer. Got {v!r}.",
+                where=f"hyperedge {edge}",
+                remedy="Number the nodes from 0 and give their names as node_ids=edhnn.Ids([...]) to a NodeDataset, or "
+                "read a table of names with edhnn.read_dataset.",
+            )
+    return np.array([int(v) for v in flat], dtype=np.int64)  # unsigned integers
+
+
+def checked_index(name: str, index: Tensor) -> Tensor:
+    """The index, if it is a vector of integers."""
+    if index.is_floating_point() or index.is_complex() or index.dtype == torch.bool or index.dim() != 1:
+        shape = tuple(index.shape)
+        raise DataError(f"'{name}' must be a vector of integers. Got {index.dtype} of shape {shape}.")
+    return index.detach()
+
+
+def check_range(kind: str, index: Tensor, count: int) -> None:
+    """Refuse a negative count, and a number outside it; the first such place is named."""
+    if count < 0:
+        raise DataError(f"The number of {kind}s must be 0 or more. Got {count}.")
+    if len(index) and not (int(index.min()) >= 0 and int(index.max()) < count):
+        place = int(((index < 0) | (index >= count)).nonzero()[0, 0])
+        raise DataError(
+            f"Every {kind} number must lie in 0..{count - 1}, as there are {count} {kind}s. "
+            f"Got {int(index[place])} at incidence {place}.",
+            remedy=f"Raise the number of {kind}s, or renumber from 0.",
+        )
+
+
+def checked_weight(name: str, weight: Tensor | None, length: int) -> Tensor | None:
+    """A copy of the weights, if there are any, all finite and none negative."""
+    if weight is None:
+        return None
+    if not weight.is_floating_point() or weight.shape != (length,):
+        raise DataError(
+            f"'{name}' must be {length} floating-point numbers. Got {weight.dtype}, shape {tuple(weight.shape)}."
+        )
+    wrong = ~(torch.isfinite(weight) & (weight >= 0))
+    if wrong.any():
+        place = int(wrong.nonzero()[0, 0])
+        raise DataError(f"Every '{name}' must be finite and 0 or more. Got {weight[place].item()} at {place}.")
+    return weight.detach().clone()
+
+
+def sorted_and_merged(key: Tensor, weight: Tensor | None) -> tuple[Tensor, Tensor | None]:
+    """Keys in ascending order, each once; of the weights of equal keys the largest."""
+    if bool((key[1:] > key[:-1]).all()):
+        return key, weight
+    key, order = torch.sort(key, stable=True)
+    weight = None if weight is None else weight[order]
+    del order
+    first = torch.ones_like(key, dtype=torch.bool)
+    torch.ne(key[1:], key[:-1], out=first[1:])
+    if bool(first.all()):
+        return key, weight
+    if weight is not None:
+        group = first.cumsum(0) - 1
+        weight = weight.new_zeros(int(group[-1]) + 1).scatter_reduce(0, group, weight, "amax")
+    return key[first], weight
+
+
+def group_bounds(index: Tensor, count: int) -> Tensor:
+    """Where each group would start in the sorted index, and where the last one would end."""
+    bounds = index.new_zeros(count + 1)
+    torch.cumsum(torch.bincount(index, minlength=count), 0, out=bounds[1:])
+    return bounds
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class Hypergraph:
+    """A hypergraph with stored counts, optional weights and both compressed orders.
+
+    The constructor takes incidence pairs in any order. A membership given twice is one membership: duplicates are
+    merged, counted in ``merged_memberships``, and of their weights the largest stays (a rule that does not depend
+    on the order of the pairs).
+
+    Paper: Definition 1.
+
+    Args:
+        node_index: The node of each incidence.
+        edge_index: The hyperedge of each incidence.
+        num_nodes: Number of nodes, isolated ones included.
+        num_edges: Number of hyperedges, empty ones included.
+        edge_weight: A non-negative weight per hyperedge; ``None`` means 1 for all.
+        incidence_weight: A non-negative weight per incidence, in the order of the pairs given.
+
+    Raises:
+        DataError: if an index lies outside its count, lengths differ, or a weight is negative or not finite.
+
+    Example:
+        >>> from edhnn import Hypergraph
+        >>> baskets = Hypergraph.from_hyperedges([[0, 1, 2], [2, 3], []], num_nodes=5)
+        >>> baskets
+        Hypergraph(num_nodes=5, num_edges=3, num_incidences=5)
+        >>> baskets.degree.tolist(), baskets.edge_size.tolist()
+        ([1, 1, 2, 1, 0], [3, 2, 0])
+    """
+
+    node_index: Int[Tensor, " I"]
+    edge_index: Int[Tensor, " I"]
+    num_nodes: int
+    num_edges: int
+    edge_weight: Float[Tensor, " E"] | None = None
+    incidence_weight: Float[Tensor, " I"] | None = None
+    merged_memberships: int = field(init=False)
+    edge_ptr: Int[Tensor, " E_plus_1"] = field(init=False, repr=False)
+    node_ptr: Int[Tensor, " N_plus_1"] = field(init=False, repr=False)
+    _derived: dict[Hashable, Any] = field(init=False, repr=False)
+
+    @torch.inference_mode(False)  # a hypergraph made during inference may serve training later
+    def __post_init__(self) -> None:
+        node, edge = checked_index("node_index", self.node_index), checked_index("edge_index", self.edge_index)
+        if node.shape != edge.shape:
+            raise DataError(f"'node_index' and 'edge_index' must have one length. Got {len(node)} and {len(edge)}.")
+        check_range("node", node, self.num_nodes)
+        check_range("hyperedge", edge, self.num_edges)
+        if self.num_nodes * self.num_edges >= 2**63:
+            raise DataError(f"Nodes times hyperedges must be less than 2^63. Got {self.num_nodes} x {self.num_edges}.")
+        edge_weight = checked_weight("edge_weight", self.edge_weight, self.num_edges)
+        incidence_weight = checked_weight("incidence_weight", self.incidence_weight, len(node))
+
+        key, incidence_weight = sorted_and_merged(edge.long() * self.num_nodes + node, incidence_weight)
+        edge_index = torch.div(key, max(self.num_nodes, 1), rounding_mode="floor")
+        node_index = key.sub_(edge_index * self.num_nodes)
+        self._fill(
+            merged_memberships=self.node_index.shape[0] - len(node_index),
+            node_index=node_index,
+            edge_index=edge_index,
+            edge_weight=edge_weight,
+            incidence_weight=incidence_weight,
+            edge_ptr=group_bounds(edge_index, self.num_edges),
+            node_ptr=group_bounds(node_index, self.num_nodes),
+            _derived={},
+        )
+
+    def _fill(self, **values: object) -> None:
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def from_hyperedges(
+        cls,
+        hyperedges: Iterable[Iterable[int]],
+        *,
+        num_nodes: int | None = None,
+        edge_weight: Sequence[float] | Tensor | None = None,
+    ) -> Hypergraph:
+        """A hypergraph from lists of node numbers, one list per hyperedge.
+
+        Args:
+            hyperedges: The members of each hyperedge, 0-based. An empty list is an empty hyperedge.
+            num_nodes: Number of nodes; by default one more than the largest number seen.
+            edge_weight: A weight per hyperedge.
+
+        Returns:
+            The hypergraph.
+
+        Raises:
+            DataError: if a member is no integer, such as a name, or lies outside the nodes.
+        """
+        members = [list(hyperedge) for hyperedge in hyperedges]
+        node = node_numbers(members)
+        edge = np.repeat(np.arange(len(members)), [len(hyperedge) for hyperedge in members])
+        count = num_nodes if num_nodes is not None else int(node.max(initial=-1)) + 1
+        weight = None if edge_weight is None else torch.as_tensor(edge_weight, dtype=torch.float64)
+        return cls(torch.from_numpy(node), torch.from_numpy(edge), count, len(members), edge_weight=weight)
+
+    @classmethod
+    def from_incidence(
+        cls,
+        incidence: Int[Tensor, "2 I"],
+        *,
+        num_nodes: int,
+        num_edges: int,
+        edge_weight: Float[Tensor, " E"] | None = None,
+        incidence_weight: Float[Tensor, " I"] | None = None,
+    ) -> Hypergraph:
+        """A hypergraph from pairs: row 0 the nodes, row 1 the hyperedges (PyG's ``hyperedge_index``)."""
+        return cls(incidence[0], incidence[1], num_nodes, num_edges, edge_weight, incidence_weight)
+
+    @classmethod
+    def from_scipy(cls, matrix: sp.sparray | sp.spmatrix, *, weighted: bool = False) -> Hypergraph:
+        """A hypergraph from a nodes x hyperedges incidence matrix.
+
+        Args:
+            matrix: Any scipy sparse matrix or array. A stored entry is a membership, a stored zero too.
+            weighted: Keep the entries as incidence weights; otherwise only where they stand matters.
+
+        Returns:
+            The hypergraph.
+        """
+        pairs = sp.coo_array(matrix)
+        weight = torch.from_numpy(pairs.data.astype(np.float64)) if weighted else None
+        node, edge = (torch.from_numpy(index.astype(np.int64)) for index in pairs.coords)
+        return cls(node, edge, pairs.shape[0], pairs.shape[1], incidence_weight=weight)
+
+    def to_scipy(self) -> sp.csr_array:
+        """The nodes x hyperedges incidence matrix; entries are incidence weights, or 1."""
+        weight = self.incidence_weight
+        data = np.ones(self.num_incidences) if weight is None else weight.double().cpu().numpy()
+        order = self.node_order.cpu().numpy()
+        edges = self.edge_index.cpu().numpy()[order]
+        return sp.csr_array((data[order], edges, self.node_ptr.cpu().numpy()), shape=(self.num_nodes, self.num_edges))
+
+    def to(self, device: torch.device | str) -> Hypergraph:
+        """The same hypergraph on another device; nothing is checked or sorted again."""
+        copy = object.__new__(Hypergraph)
+        for name in (part.name for part in fields(Hypergraph)):
+            value = getattr(self, name)
+            copy._fill(**{name: value.to(device) if isinstance(value, Tensor) else value})
+        copy._fill(_derived={})
+        return copy
+
+    @property
+    def node_order(self) -> Int[Tensor, " I"]:
+        """Incidences in the order of their nodes, and within a node of their hyperedges; derived at first use."""
+
+        def make() -> Tensor:
+            narrow = self.node_index.int() if self.num_nodes < 2**31 else self.node_index
+            return torch.sort(narrow, stable=True).indices
+
+        return self.derive("node order", make)
+
+    def derive(self, key: Hashable, make: Callable[[], Made]) -> Made:
+        """Return what ``make`` gives, made once per key and kept for as long as the hypergraph lives.
+
+        It is made outside inference mode, since training may use it later. While a model is traced nothing is kept: a
+        tensor of a trace lives in it only.
+        """
+        if key in self._derived:
+            found: Made = self._derived[key]
+            return found
+        if torch.compiler.is_compiling():
+            return make()
+        with torch.inference_mode(False), torch.no_grad():
+            self._derived[key] = made = make()
+        return made
+
+    @property
+    def num_incidences(self) -> int:
+        """Number of memberships (v, e)."""
+        return self.node_index.shape[0]
+
+    @property
+    def device(self) -> torch.device:
+        """Where the tensors live."""
+        return self.node_index.device
+
+    @property
+    def degree(self) -> Int[Tensor, " N"]:
+        r"""Hyperedges per node, $d_v$, weights not counted. Paper: Definition 1."""
+        return self.node_ptr.diff()
+
+    @property
+    def edge_size(self) -> Int[Tensor, " E"]:
+        r"""Nodes per hyperedge, $|e|$. Paper: Definition 1."""
+        return self.edge_ptr.diff()
+
+    def hyperedges(self) -> Iterator[list[int]]:
+        """The members of each hyperedge, in ascending order; for small hypergraphs and for tests."""
+        members, bounds = self.node_index.tolist(), self.edge_ptr.tolist()
+        return (members[start:stop] for start, stop in pairwise(bounds))
+
+    def same_as(self, other: Hypergraph) -> bool:
+        """Whether both hold the same counts, memberships and weights (``==`` compares identity)."""
+        if (self.num_nodes, self.num_edges) != (other.num_nodes, other.num_edges):
+            return False
+        pairs = (
+            (getattr(self, name), getattr(other, name))
+            for name in ("node_index", "edge_index", "edge_weight", "incidence_weight")
+        )
+        return all(a is b if a is None or b is None else torch.equal(a, b) for a, b in pairs)
+
+    def __repr__(self) -> str:
+        extras = "".join(
+            f", {name}=..." for name in ("edge_weight", "incidence_weight") if getattr(self, name) is not None
+        )
+        counts = f"num_nodes={self.num_nodes}, num_edges={self.num_edges}, num_incidences={self.num_incidences}"
+        return f"Hypergraph({counts}{extras})"

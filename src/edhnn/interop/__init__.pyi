@@ -1,0 +1,12 @@
+from .frames import HypergraphFrames as HypergraphFrames
+from .frames import from_frame as from_frame
+from .frames import to_pandas as to_pandas
+from .frames import to_polars as to_polars
+from .hypernetx import from_hypernetx as from_hypernetx
+from .hypernetx import to_hypernetx as to_hypernetx
+from .networkx import from_networkx as from_networkx
+from .networkx import to_networkx as to_networkx
+from .pyg import from_pyg as from_pyg
+from .pyg import to_pyg as to_pyg
+from .xgi import from_xgi as from_xgi
+from .xgi import to_xgi as to_xgi

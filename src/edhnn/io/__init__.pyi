@@ -1,0 +1,14 @@
+from .file_format import FileFormat as FileFormat
+from .file_format import TableRequest as TableRequest
+from .formats import FORMATS as FORMATS
+from .formats import Written as Written
+from .formats import read_dataset as read_dataset
+from .formats import write_dataset as write_dataset
+from .hif.conversion import dataset_from_document as dataset_from_document
+from .hif.conversion import document_from_dataset as document_from_dataset
+from .hif.document import HifDocument as HifDocument
+from .hif.reader import read_hif as read_hif
+from .hif.writer import write_hif as write_hif
+from .legacy_pickle import read_legacy_pickle as read_legacy_pickle
+from .tables.reader import read_seeds as read_seeds
+from .tables.writer import write_table as write_table

@@ -1,0 +1,293 @@
+"""Files: opened within limits, written whole or not at all, and progress shown.
+
+Reading recognises gzip by its first bytes and bounds the decompressed size. Writing goes to a temporary neighbour that
+is renamed over the target at the end, so a reader never meets half a file, and a failure leaves what was there.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import shutil
+import sys
+import tempfile
+import time
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from edhnn.data.limits import Limits, size_in_words
+from edhnn.errors import DataError, LimitError, UsageError
+from edhnn.typing import ByteWriter
+
+_BAR_APPEARS_AFTER = 1.0  # seconds
+_GZIP_MAGIC = b"\x1f\x8b"
+
+
+def open_existing(path: Path) -> io.BufferedReader:
+    """Open a file for reading; a usage error if there is none."""
+    try:
+        return path.open("rb")
+    except FileNotFoundError as error:
+        raise UsageError(f"There is no file '{path}'.") from error
+    except IsADirectoryError as error:
+        raise UsageError(f"'{path}' must be a file. It is a folder.") from error
+    except OSError as error:
+        raise UsageError(f"'{path}' cannot be read: {(error.strerror or str(error)).lower()}.") from error
+
+
+def open_limited(path: Path, limits: Limits, buffer_bytes: int = 2**20) -> io.BufferedReader:
+    """Open a plain or gzip-compressed file for reading within the limits."""
+    return io.BufferedReader(LimitedReader(path, limits), buffer_bytes)
+
+
+@runtime_checkable
+class ByteReader(Protocol):
+    """A source of bytes: a file, a decompressed file."""
+
+    def read(self, size: int, /) -> bytes:
+        """At most ``size`` bytes; none at the end."""
+
+
+class LimitedReader(io.RawIOBase):
+    """Bytes of a file, decompressed, counted against the limits and shown on a progress bar."""
+
+    def __init__(self, path: Path, limits: Limits) -> None:
+        super().__init__()
+        self.path, self.limits, self.consumed = path, limits, 0
+        self._raw = open_existing(path)
+        compressed = self._raw.read(2) == _GZIP_MAGIC
+        self._raw.seek(0)
+        self._stream: io.BufferedReader | gzip.GzipFile = gzip.GzipFile(fileobj=self._raw) if compressed else self._raw
+        self._bar = DelayedBar(f"Reading {path.name}", path.stat().st_size)
+
+    def readable(self) -> bool:
+        """Always."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill the buffer; raises our errors for broken compression and for too much of it."""
+        try:
+            data = self._stream.read(len(buffer))
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise DataError(
+                f"The gzip data must be complete and intact. Cause: {error}.",
+                path=self.path,
+                where=f"after {self.consumed} bytes",
+                remedy="Copy or download the file again.",
+            ) from error
+        self.consumed += len(data)
+        if self.consumed > self.limits.max_bytes:
+            raise too_large(self.path, self.limits)
+        buffer[: len(data)] = data
+        self._bar.show(self._raw.tell())
+        return len(data)
+
+    def close(self) -> None:
+        """Close the file and remove the bar."""
+        if not self.closed:
+            self._bar.close()
+            self._stream.close()
+            self._raw.close()
+        super().close()
+
+
+def too_large(path: Path, limits: Limits) -> LimitError:
+    """Make the error for content beyond the limits."""
+    return LimitError(
+        f"The content must be at most {size_in_words(limits.max_bytes)} after decompression.",
+        path=path,
+        remedy="If you trust the file, raise the limit with --max-bytes.",
+    )
+
+
+def line_too_long(path: Path, limits: Limits, line: int) -> LimitError:
+    """Make the error for a line beyond the limits."""
+    problem = f"A line must be at most {size_in_words(limits.max_record_bytes)}."
+    return LimitError(problem, path=path, where=f"line {line}")
+
+
+def need_utf8(content: bytes, what: str, path: Path, first_line: int = 1) -> str:
+    """Decode a file, or lines of it from the first on; a data error names the line that is not UTF-8."""
+    if content.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in content:
+        raise DataError(
+            f"{what} must be UTF-8 text. Got UTF-16, or zero bytes.",
+            path=path,
+            where=f"line {content.count(10, 0, max(content.find(0), 0)) + first_line}",
+            remedy="Convert the file, for example with iconv -f utf-16 -t utf-8.",
+        )
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + first_line
+        raise DataError(
+            f"{what} must be UTF-8 text. Got the byte 0x{content[error.start]:02x}.",
+            path=path,
+            where=f"line {line}",
+            remedy="Convert the file, for example with iconv -f latin1 -t utf-8.",
+        ) from error
+
+
+def need_utf8_lines(path: Path, limits: Limits) -> None:
+    """Raise a data error at the first line of a text table that is not UTF-8."""
+    with open_limited(path, limits) as stream:
+        lines = iter(lambda: stream.readline(limits.max_record_bytes), b"")
+        for number, line in enumerate(lines, start=1):
+            need_utf8(line, "A text table", path, number)
+
+
+def check_can_write(*targets: Path, overwrite: bool, folder: bool = False) -> None:
+    """Refuse targets that cannot be written, before work is done for them.
+
+    Args:
+        *targets: Files, or folders if ``folder``.
+        overwrite: Whether something that is there may be replaced.
+        folder: Whether the targets are folders.
+
+    Raises:
+        UsageError: if a target is a folder where a file is wanted, or the reverse; if the folder above it is missing;
+            or if it is there already and may not be replaced.
+    """
+    for target in targets:
+        if target.exists() and target.is_dir() != folder:
+            wanted, found = ("folder", "file") if folder else ("file", "folder")
+            raise UsageError(f"'{target}' must be a {wanted}. It is a {found}.")
+        if not target.parent.is_dir():
+            raise UsageError(f"The folder '{target.parent}' must exist before '{target.name}' is written into it.")
+    existing = [str(target) for target in targets if target.exists()]
+    if existing and not overwrite:
+        raise UsageError(
+            f"{', '.join(existing)} exists already. Choose another name, or replace it with --force "
+            "(in Python: overwrite=True)."
+        )
+
+
+def check_folder(path: Path) -> None:
+    """Refuse a path where no folder can be made, with the folders above it: one of them is a file.
+
+    Raises:
+        UsageError: names the file.
+    """
+    for above in (path, *path.parents):
+        if above.exists() and not above.is_dir():
+            purpose = "" if above == path else f", to hold '{path.relative_to(above)}'"
+            raise UsageError(f"'{above}' must be a folder{purpose}. It is a file. Choose another place.")
+
+
+def refuse_foreign(target: Path, sign: str, kind: str) -> None:
+    """Refuse to replace a folder that holds something, but not the file that all folders of this kind hold."""
+    if target.is_dir() and any(target.iterdir()) and not (target / sign).exists():
+        raise UsageError(f"'{target}' is not a {kind} folder, so it is not replaced. Choose another name.")
+
+
+@contextmanager
+def atomic_file(target: Path) -> Iterator[Path]:
+    """Give a temporary path beside ``target`` that becomes it if the block succeeds, and vanishes if not."""
+    check_can_write(target, overwrite=True)
+    with _os_errors(target):
+        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
+        os.close(handle)
+    temporary = Path(name)
+    try:
+        yield temporary
+        temporary.chmod(0o666 & ~_umask())
+        temporary.replace(target)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def atomic_folder(target: Path, *, overwrite: bool = False) -> Iterator[Path]:
+    """Give a temporary folder beside ``target`` that becomes it if the block succeeds, and vanishes if not."""
+    is_empty = target.is_dir() and not any(target.iterdir())
+    check_can_write(target, overwrite=overwrite or is_empty, folder=True)
+    target = target.resolve()  # a link stays one: the folder it leads to is replaced
+    with _os_errors(target):
+        temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
+    try:
+        yield temporary
+        temporary.chmod(0o777 & ~_umask())
+        aside = temporary.with_suffix(".old")
+        replace_folder(target, temporary, aside)
+        if aside.exists():
+            shutil.rmtree(aside)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def replace_folder(target: Path, made: Path, aside: Path) -> None:
+    """Replace a folder by another; the old one is moved aside, and moved back if that fails."""
+    if not target.exists():
+        made.replace(target)
+        return
+    target.replace(aside)
+    try:
+        made.replace(target)
+    except BaseException:
+        aside.replace(target)
+        raise
+
+
+@contextmanager
+def compressed_by_name(path: Path, name: str) -> Iterator[ByteWriter]:
+    """Open ``path`` for writing, gzip-compressed if the final ``name`` ends in ``.gz``; same bytes every time."""
+    with path.open("wb") as raw:
+        if name.lower().endswith(".gz"):
+            with gzip.GzipFile(filename="", fileobj=raw, mode="wb", compresslevel=6, mtime=0) as stream:
+                yield stream
+        else:
+            yield raw
+
+
+class DelayedBar:
+    """A progress bar on standard error; short work, pipes and logs see none of it.
+
+    Args:
+        title: What is under way.
+        total: Its size, in bytes if ``in_bytes`` and in steps otherwise.
+        in_bytes: How to write amounts.
+    """
+
+    def __init__(self, title: str, total: int, *, in_bytes: bool = True) -> None:
+        self._title, self._total, self._in_bytes = title, total, in_bytes
+        self._started = time.monotonic()
+        self._on_terminal = sys.stderr.isatty()
+        self._progress: Progress | None = None
+
+    def show(self, done: int, note: str = "") -> None:
+        """Move the bar, which appears with the first call after a second; the note follows the title."""
+        if not self._on_terminal or time.monotonic() - self._started < _BAR_APPEARS_AFTER:
+            return
+        if self._progress is None:
+            amount = DownloadColumn() if self._in_bytes else MofNCompleteColumn()
+            columns = (TextColumn("{task.description}"), BarColumn(), amount, TimeRemainingColumn())
+            self._progress = Progress(*columns, console=Console(stderr=True), transient=True)
+            self._progress.add_task(self._title, total=self._total)
+            self._progress.start()
+        self._progress.update(self._progress.task_ids[0], completed=done, description=f"{self._title}{note}")
+
+    def close(self) -> None:
+        """Remove the bar."""
+        if self._progress is not None:
+            self._progress.stop()
+            self._progress = None
+
+
+@contextmanager
+def _os_errors(target: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise UsageError(f"'{target}' cannot be written: {(error.strerror or str(error)).lower()}.") from error
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,1 @@
+"""The Hypergraph Interchange Format (HIF)."""

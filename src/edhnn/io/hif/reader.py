@@ -1,0 +1,361 @@
+"""HIF read as a stream: bounded memory beside the result, every rule checked, every error naming its record.
+
+A block of bytes is cut where a record of the current section ends, and what stands before the cut is decoded at once
+by msgspec into typed records, which also checks JSON and types. The cut is first tried at the last closing brace: text
+that decodes as whole records was cut rightly. Where that fails (attributes, the end of a section, an error) the cut is
+found exactly, without decoding: quotes and brackets are located all at once with numpy, strings are told apart by the
+parity of their quotes, and depth is a running sum. Text that is not JSON gives an answer too; decoding it tells.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any, Literal, final
+
+import msgspec
+import numpy as np
+from msgspec import UNSET, UnsetType
+
+from edhnn.data.ids import IdColumn, encode_ids
+from edhnn.data.limits import Limits, size_in_words
+from edhnn.errors import DataError, LimitError
+from edhnn.io.files import ByteReader, open_limited
+from edhnn.io.hif.document import HifDocument, NetworkType, Records, WeightColumn
+from edhnn.typing import BoolArray, IndexArray, IntArray, JsonObject
+
+# What a byte means to the search for record ends: quotes toggle strings, brackets change depth.
+_MEANING = np.zeros(256, dtype=np.int8)
+_MEANING[[ord("{"), ord("[")]], _MEANING[[ord("}"), ord("]")]], _MEANING[ord('"')] = 1, -1, 2
+_BLOCK_BYTES = 4 * 2**20
+_MAX_KEY_BYTES = 2**20
+_SECTIONS = ("incidences", "nodes", "edges")
+_KEY = re.compile(rb'[ \t\r\n]*("(?:[^"\\]|\\.)*")[ \t\r\n]*:[ \t\r\n]*', re.DOTALL)
+_BLANKS = b" \t\r\n"
+_BLANK = re.compile(rb"[ \t\r\n]*")
+_ERROR_AT_RECORD = re.compile(r" - at `\$\[(\d+)\](.*)`$")
+_ERROR_AT_BYTE = re.compile(r" \(byte (\d+)\)$")
+
+
+def read_hif(path: Path, limits: Limits | None = None) -> HifDocument:
+    """Read a HIF document, plain or gzip-compressed.
+
+    Args:
+        path: The file.
+        limits: Size limits.
+
+    Returns:
+        The document.
+
+    Raises:
+        DataError: if it is not JSON or breaks a rule of the format; the record is named.
+        LimitError: if it is larger than the limits.
+    """
+    limits = limits or Limits()
+    with open_limited(path, limits) as stream:
+        return _HifParser(stream, path, limits).document()
+
+
+@final
+class _HifParser:
+    """Walks the top level of the document; sections are decoded block by block."""
+
+    def __init__(self, stream: ByteReader, path: Path, limits: Limits) -> None:
+        self._stream, self._path, self._limits = stream, path, limits
+        self._buffer = b""
+        self._start = 0  # offset of the buffer in the document
+        self._ended = False
+
+    def document(self) -> HifDocument:
+        sections: dict[str, _Section] = {}
+        network_type: NetworkType | None = None
+        metadata: JsonObject | None = None
+        seen: set[str] = set()
+        self._refill("")
+        if self._buffer[:3] == b"\xef\xbb\xbf":
+            self._take(3)
+        self._expect(b"{")
+        first = True
+        while not self._at(b"}"):
+            if not first:
+                self._expect(b",")
+            first = False
+            key = self._key()
+            if key in seen:
+                raise self._error(f"The key '{key}' must stand once. Got it again.")
+            seen.add(key)
+            if key in _SECTIONS:
+                sections[key] = self._section(key)
+            elif key == "network-type":
+                network_type = self._value(key, NetworkType)
+            elif key == "metadata":
+                metadata = self._value(key, dict[str, Any])
+            else:
+                allowed = ", ".join((*_SECTIONS, "network-type", "metadata"))
+                raise self._error(f"A HIF document may hold {allowed} only. Got the key '{key}'.")
+        self._expect(b"}")
+        self._at(b"")  # pass over blanks
+        if self._buffer:
+            raise self._error(f"Nothing may follow the document. Got {_shown(self._buffer)}.")
+        if "incidences" not in sections:
+            raise DataError("A HIF document must have the key 'incidences'. It has not.", path=self._path)
+        document = _assemble(sections, network_type, metadata)
+        self._limits.check_nodes(len(document.node_ids), self._path)
+        return document
+
+    def _section(self, name: str) -> _Section:
+        section = _Section(name)
+        if not self._at(b"["):
+            raise self._error(f"'{name}' must be an array of records.")
+        self._take(1)
+        closed = False
+        while not closed:
+            end = self._buffer.rfind(b"}") + 1
+            if end and self._append(section, end, strict=False):
+                continue
+            end, closed = _last_record_end(self._buffer)
+            if end or closed:
+                self._append(section, end, strict=True)
+            else:
+                self._refill(f"{name}[{section.count}]")
+        self._expect(b"]")
+        return section
+
+    def _append(self, section: _Section, end: int, *, strict: bool) -> bool:
+        """Decode the buffer up to ``end`` as whole records of the section; unless strict, ``False`` if they are not."""
+        text = self._buffer[:end].strip(_BLANKS)
+        if section.count and text:
+            if text[:1] != b"," or text == b",":
+                if not strict:
+                    return False
+                problem = "One comma must stand between records, and none after the last."
+                raise self._error(problem, where=f"after {section.name}[{section.count - 1}]")
+            text = text[1:]
+        text = b"[" + text + b"]"
+        try:
+            section.append(_DECODERS[section.name].decode(text), text)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            if strict:
+                raise self._record_error(section, text, error) from error
+            return False
+        self._take(end)
+        return True
+
+    def _record_error(self, section: _Section, text: bytes, error: Exception) -> DataError:
+        if isinstance(error, RecursionError):
+            return LimitError("Nesting is too deep.", path=self._path, where=f"in {section.name}")
+        message, where = str(error), f"{section.name}, from record {section.count} on"
+        if found := _ERROR_AT_RECORD.search(message):
+            number = section.count + int(found[1])
+            message, where = message[: found.start()], f"{section.name}[{number}]{found[2]}"
+        elif found := _ERROR_AT_BYTE.search(message):
+            before = text[1 : int(found[1])].decode(errors="replace")
+            where = f"{section.name}, near byte {self._start + int(found[1])}"
+            message = f"{message[: found.start()]}, after '{before[-40:]}'"
+        return DataError(f"{message}.", path=self._path, where=where)
+
+    def _key(self) -> str:
+        while not (found := _KEY.match(self._buffer)):
+            if self._ended or len(self._buffer) > _MAX_KEY_BYTES:
+                raise self._error("An object key in double quotes, followed by a colon, must stand here.")
+            self._refill("a key")
+        try:
+            key = msgspec.json.decode(found[1], type=str)
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            raise self._error(f"An object key must be a JSON string: {error}.") from error
+        self._take(found.end())
+        return key
+
+    def _value(self, key: str, kind: Any) -> Any:
+        """A value that is held whole: a string or an object."""
+        self._at(b"")  # pass over blanks
+        while not (end := _value_end(self._buffer)):
+            self._refill(f"'{key}'")
+        try:
+            value = msgspec.json.decode(self._buffer[:end], type=kind)
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            raise self._error(f"The value of '{key}' breaks its rule: {error}.") from error
+        except RecursionError as error:
+            raise LimitError("Nesting is too deep.", path=self._path, where=f"in '{key}'") from error
+        self._take(end)
+        return value
+
+    def _at(self, mark: bytes) -> bool:
+        """Whether the next character that is not blank is ``mark``; blanks are passed over."""
+        while True:
+            blank = _BLANK.match(self._buffer)
+            self._take(blank.end() if blank else 0)
+            if self._buffer or self._ended:
+                return self._buffer[:1] == mark
+            self._refill("")
+
+    def _expect(self, mark: bytes) -> None:
+        if not self._at(mark):
+            raise self._error(f"'{mark.decode()}' must stand here. Got {_shown(self._buffer)}.")
+        self._take(1)
+
+    def _take(self, count: int) -> None:
+        self._buffer = self._buffer[count:]
+        self._start += count
+
+    def _refill(self, inside: str) -> None:
+        if self._ended:
+            raise self._error(f"The document ends inside {inside}." if inside else "The document ends too early.")
+        if len(self._buffer) > self._limits.max_record_bytes:
+            raise LimitError(
+                f"A record must be at most {size_in_words(self._limits.max_record_bytes)}.",
+                path=self._path,
+                where=inside,
+            )
+        more = self._stream.read(_BLOCK_BYTES)
+        self._ended = not more
+        self._buffer += more
+
+    def _error(self, problem: str, where: str | None = None) -> DataError:
+        return DataError(problem, path=self._path, where=where or f"byte {self._start}")
+
+
+def _assemble(
+    sections: dict[str, _Section], network_type: NetworkType | None, metadata: JsonObject | None
+) -> HifDocument:
+    incidences = sections["incidences"]
+    nodes, edges = sections.get("nodes"), sections.get("edges")
+    node_ids, in_nodes, node = encode_ids(nodes.nodes if nodes else IdColumn(), incidences.nodes)
+    edge_ids, in_edges, edge = encode_ids(edges.edges if edges else IdColumn(), incidences.edges)
+    return HifDocument(
+        node_ids=node_ids,
+        edge_ids=edge_ids,
+        incidences=incidences.records(node, edge),
+        nodes=nodes.records(in_nodes, None) if nodes else None,
+        edges=edges.records(None, in_edges) if edges else None,
+        network_type=network_type,
+        metadata=metadata,
+    )
+
+
+def _shown(text: bytes) -> str:
+    return f"'{text[:20].decode('utf-8', 'replace')}'" if text else "the end of the file"
+
+
+class _Incidence(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    edge: int | str
+    node: int | str
+    weight: int | float | UnsetType = UNSET
+    direction: Literal["head", "tail"] | UnsetType = UNSET
+    attrs: dict[str, Any] | UnsetType = UNSET
+
+
+class _Node(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    node: int | str
+    weight: int | float | UnsetType = UNSET
+    attrs: dict[str, Any] | UnsetType = UNSET
+
+
+class _Edge(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    edge: int | str
+    weight: int | float | UnsetType = UNSET
+    attrs: dict[str, Any] | UnsetType = UNSET
+
+
+_DECODERS: dict[str, msgspec.json.Decoder[Any]] = {
+    "incidences": msgspec.json.Decoder(list[_Incidence]),
+    "nodes": msgspec.json.Decoder(list[_Node]),
+    "edges": msgspec.json.Decoder(list[_Edge]),
+}
+_DIRECTION_CODE = {UNSET: 0, "head": 1, "tail": 2}
+
+
+@final
+class _Section:
+    """A section under way: its columns so far."""
+
+    def __init__(self, name: str) -> None:
+        self.name, self.count = name, 0
+        self.nodes, self.edges = IdColumn(), IdColumn()
+        self.weight: WeightColumn | None = None
+        self.directions: list[np.ndarray[tuple[int], np.dtype[np.int8]]] = []
+        self.attrs: dict[int, JsonObject] = {}
+
+    def append(self, records: list[Any], text: bytes) -> None:
+        """Add decoded records; ``text`` tells at a glance which optional keys cannot be among them."""
+        escaped = b"\\" in text
+        if self.name != "edges":
+            self.nodes.append([record.node for record in records])
+        if self.name != "nodes":
+            self.edges.append([record.edge for record in records])
+        if escaped or b'"weight"' in text:
+            self._append_weights([None if record.weight is UNSET else record.weight for record in records])
+        elif self.weight is not None:
+            self.weight.append_absent(len(records))
+        codes = np.zeros(len(records), dtype=np.int8)
+        if self.name == "incidences" and (escaped or b'"direction"' in text):
+            codes[:] = [_DIRECTION_CODE[record.direction] for record in records]
+        self.directions.append(codes)
+        if escaped or b'"attrs"' in text:
+            found = ((place, record.attrs) for place, record in enumerate(records, self.count))
+            self.attrs.update((place, attrs) for place, attrs in found if attrs is not UNSET)
+        self.count += len(records)
+
+    def _append_weights(self, weights: list[int | float | None]) -> None:
+        if self.weight is None:
+            if all(weight is None for weight in weights):
+                return
+            self.weight = WeightColumn()
+            self.weight.append_absent(self.count)
+        self.weight.append(weights)
+
+    def records(self, node: IndexArray | None, edge: IndexArray | None) -> Records:
+        """The section's columns, its ids numbered."""
+        direction = np.concatenate(self.directions) if self.directions else None
+        if direction is not None and not direction.any():
+            direction = None
+        return Records(node, edge, self.weight, direction, self.attrs)
+
+
+def _structure(text: bytes) -> tuple[IntArray, IntArray]:
+    """Where brackets outside strings stand, and the depth after each, counted from 0 at the start of ``text``."""
+    meaning = _MEANING[np.frombuffer(text, dtype=np.uint8)]
+    places = np.flatnonzero(meaning)
+    kinds = meaning[places]
+    quotes = kinds == 2
+    if b"\\" in text:
+        quotes[quotes] = ~_escaped(text, places[quotes])
+        kinds[(kinds == 2) & ~quotes] = 0
+    outside = ~quotes & (kinds != 0) & (np.cumsum(quotes) % 2 == 0)
+    places = places[outside]
+    return places, np.cumsum(kinds[outside], dtype=np.int64)
+
+
+def _escaped(text: bytes, quotes: IntArray) -> BoolArray:
+    """Whether an odd number of backslashes stands before each quote."""
+    array = np.frombuffer(text, dtype=np.uint8)
+    other = np.where(array == ord("\\"), -1, np.arange(len(array)))
+    last_other = np.maximum.accumulate(other)
+    before = np.where(quotes > 0, last_other[quotes - 1], -1)
+    return np.asarray((quotes - 1 - before) % 2 == 1)
+
+
+def _last_record_end(text: bytes) -> tuple[int, bool]:
+    """Within an array: the end of its last complete object, and whether the array closes in ``text``.
+
+    If it closes, the end is the place of its closing bracket.
+    """
+    places, depth = _structure(text)
+    closing = np.flatnonzero(depth < 0)
+    if len(closing):
+        return int(places[closing[0]]), True
+    ends = np.flatnonzero(depth == 0)
+    return (int(places[ends[-1]]) + 1, False) if len(ends) else (0, False)
+
+
+def _value_end(text: bytes) -> int:
+    """The end of the JSON value at the start of ``text``; 0 if it does not end there."""
+    if text[:1] in (b"{", b"["):
+        places, depth = _structure(text)
+        ends = np.flatnonzero(depth <= 0)
+        return int(places[ends[0]]) + 1 if len(ends) else 0
+    if text[:1] == b'"':
+        found = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL).match(text)
+        return found.end() if found else 0
+    bare = re.compile(rb"[^,}\s]+(?=[,}\s])").match(text)
+    return bare.end() if bare else 0

@@ -1,0 +1,130 @@
+"""JSON: files written whole or not at all, lines of a log, and what JSON can hold.
+
+JSON has no infinity and no NaN, and encoders write null for them. So they are looked for first.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from torch import Tensor
+
+from edhnn.data.dataset import NodeDataset
+from edhnn.errors import DataError
+from edhnn.io.files import atomic_file
+from edhnn.typing import JsonObject
+
+
+def read_json(path: Path) -> JsonObject:
+    """Read an object.
+
+    Raises:
+        DataError: if the file is not JSON or holds something else.
+    """
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, OSError) as error:
+        raise DataError(f"The file must be JSON. Cause: {error}.", path=path) from error
+    if not isinstance(content, dict):
+        raise DataError(f"The file must hold a JSON object. Got {type(content).__name__}.", path=path)
+    return content
+
+
+def write_json(content: JsonObject, path: Path) -> None:
+    """Write an object."""
+    with atomic_file(path) as temporary:
+        text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
+        temporary.write_text(text + "\n", encoding="utf-8")
+
+
+def json_line(content: JsonObject) -> str:
+    """Return an object as a line; numbers that JSON lacks become null."""
+    return json.dumps(finite(content), allow_nan=False, ensure_ascii=False) + "\n"
+
+
+def finite(content: Any) -> Any:
+    """Return the same content with null for infinity and NaN."""
+    if isinstance(content, dict):
+        return {name: finite(value) for name, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [finite(value) for value in content]
+    return None if isinstance(content, float) and not math.isfinite(content) else content
+
+
+def describe_error(error: Exception) -> str:
+    """Return an error's message; for a `KeyError`, that the key is missing."""
+    return f"{error} is missing" if isinstance(error, KeyError) else str(error)
+
+
+def plain(value: Any) -> Any:
+    """Return arrays and their scalars as lists and numbers; encoders call it for what they do not know."""
+    if isinstance(value, np.ndarray | np.generic | Tensor):
+        return value.tolist()
+    raise TypeError(f"{type(value).__name__} is not")
+
+
+def split_json(content: Mapping[str, Any], above: str = "") -> tuple[JsonObject, list[str]]:
+    """Return the entries that JSON holds, arrays as lists, and the names of the others (``outer.inner``)."""
+    held: JsonObject = {}
+    others: list[str] = []
+    for key, value in content.items():
+        name = f"{above}{key}"
+        if isinstance(value, Mapping) and all(isinstance(inner, str) for inner in value):
+            held[key], inside = split_json(value, f"{name}.")
+            others += inside
+            continue
+        try:
+            text = msgspec.json.encode(value, enc_hook=plain)
+        except (TypeError, ValueError, RecursionError):
+            others.append(name)
+            continue
+        if _first_not_finite(value) is None:
+            held[key] = msgspec.json.decode(text)
+        else:
+            others.append(name)
+    return held, others
+
+
+def dropped_details(dataset: NodeDataset) -> list[str]:
+    """Name the details of a dataset's provenance that JSON, and so HIF and a dataset folder, cannot hold."""
+    return [f"the detail '{name}' of its provenance" for name in split_json(dataset.provenance.details)[1]]
+
+
+def need_finite_attributes(dataset: NodeDataset, holder: str) -> None:
+    """Raise a data error if an attribute holds an infinity or NaN, however deep in it.
+
+    Args:
+        dataset: The dataset.
+        holder: The format, for the error.
+    """
+    for kind, ids, columns in (
+        ("node", dataset.node_ids, dataset.node_attributes),
+        ("hyperedge", dataset.edge_ids, dataset.edge_attributes),
+    ):
+        for name, column in columns.items():
+            for place, value in enumerate(column):
+                wrong = _first_not_finite(value)
+                if wrong is not None:
+                    raise DataError(
+                        f"{holder} holds finite numbers only. The {kind} attribute '{name}' has {wrong}.",
+                        where=f"{kind} {ids[place]!r}",
+                        remedy="Put None where nothing is known, or leave the attribute out.",
+                    )
+
+
+def _first_not_finite(value: Any) -> float | None:
+    """Return the first infinity or NaN in a value, its lists and its dictionaries; ``None`` if there is none."""
+    if isinstance(value, np.ndarray | np.generic | Tensor):
+        value = value.tolist()
+    if isinstance(value, float):
+        return None if math.isfinite(value) else value
+    if isinstance(value, str | int | None):
+        return None
+    parts = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple | set) else ()
+    return next((wrong for part in parts if (wrong := _first_not_finite(part)) is not None), None)

@@ -1,0 +1,1 @@
+"""Tables of memberships, nodes and hyperedges: CSV, TSV and Parquet."""

@@ -1,0 +1,393 @@
+"""CSV, TSV and Parquet tables through Arrow; Arrow's errors become ours, with file, line and what was found.
+
+Text files carry no types, and Arrow guesses one for each column. The guess stands where it changes nothing: ``7`` is
+the integer 7, ``1.50`` the number 1.5. Where the text says more than the value, the column stays text:
+
+    integers           one that is not in its plain spelling (``007``, ``0x10``) or is beyond 64 bits
+    truth values       in several spellings (``1`` beside ``true``); and every label, as its classes have names
+    labels             whole numbers in several spellings, or with an exponent: ``1e1`` beside ``10``
+    dates and times    always
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple, final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.parquet
+
+from edhnn.data.ids import canonical_integers
+from edhnn.data.limits import Limits
+from edhnn.errors import DataError
+from edhnn.io.files import (
+    LimitedReader,
+    line_too_long,
+    need_utf8,
+    need_utf8_lines,
+    open_existing,
+    open_limited,
+    too_large,
+)
+from edhnn.io.tables.names import TableKind, TableName, table_to_read
+
+_BLOCK_BYTES = 4 * 2**20
+_RAGGED = re.compile(r"Expected (\d+) columns, got (\d+): (.*)", re.DOTALL)
+_DIGITS = r"^[+-]?[0-9]+$"
+_PLAIN_WHOLE = r"^-?(0|[1-9][0-9]*)(\.0*)?$"
+_NAN = r"(?i)^[+-]?nan$"
+
+
+class Header(NamedTuple):
+    """The columns of a table and, for text tables, how it is written.
+
+    Attributes:
+        columns: The names of the columns.
+        delimiter: The character between fields.
+        note: Says that the delimiter was guessed.
+        quoted: Whether a quote stands in the first block, so that line ends may stand inside fields.
+        alone: Whether the file ends with its first line, before a line end.
+    """
+
+    columns: list[str]
+    delimiter: str = ""
+    note: str | None = None
+    quoted: bool = False
+    alone: bool = False
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TableFile:
+    """A table of which the name and the header were read.
+
+    Attributes:
+        path: The file.
+        name: What its name says.
+        header: Its columns.
+        limits: Size limits.
+    """
+
+    path: Path
+    name: TableName
+    header: Header
+    limits: Limits
+
+    @classmethod
+    def open(cls, path: Path, limits: Limits, name: TableName | None = None) -> TableFile:
+        """Read the header of a table; where its ending does not tell, its first bytes say what it is."""
+        name = name or table_to_read(path)
+        return cls(path, name, _read_header(path, name.kind, limits), limits)
+
+    @property
+    def is_text(self) -> bool:
+        """Whether it is CSV or TSV, which carry no types."""
+        return self.name.kind != "parquet"
+
+    def read(self, columns: Sequence[str], *, as_text: Collection[str], quotes_checked: bool = False) -> pa.Table:
+        """Read some columns.
+
+        Args:
+            columns: The columns wanted.
+            as_text: Those to be left as text (text tables only); the types of the others are inferred.
+            quotes_checked: Whether an earlier call has found that all quotes close.
+
+        Returns:
+            The Arrow table; an empty field of a text table is null.
+        """
+        if not self.is_text:
+            return _read_parquet(self.path, self.limits, list(columns))
+        if self.header.alone:
+            return pa.table({name: pa.array([], pa.string()) for name in columns})
+        for newlines in (False, True)[self.header.quoted :]:
+            try:
+                table, quoted = self._parse(columns, as_text, threads=True, newlines=newlines)
+            except pa.ArrowInvalid:
+                break
+            if quoted and newlines and not quotes_checked:
+                need_closed_quotes(self.path, self.header.delimiter, self.limits)
+            if newlines or not quoted:
+                return table
+        need_closed_quotes(self.path, self.header.delimiter, self.limits)
+        try:  # once more on one thread: only so does Arrow know the line
+            return self._parse(columns, as_text, threads=False, newlines=True)[0]
+        except pa.ArrowInvalid as error:
+            raise self._parse_error(error) from error
+
+    def read_listing(self, id_column: str, *, labels: Collection[str], numbers: Collection[str]) -> pa.Table:
+        """Read all columns of a node or hyperedge table, with types inferred where that changes nothing.
+
+        Args:
+            id_column: The column of ids, which is text.
+            labels: The columns that are labels.
+            numbers: Columns that the caller says are numbers, however they are spelled.
+
+        Returns:
+            The Arrow table.
+        """
+        names = self.header.columns
+        table = self.read(names, as_text=[id_column])
+        doubtful = [
+            name
+            for name in names
+            if self.is_text
+            and name != id_column
+            and inference_may_lose(table[name])
+            and (name not in numbers or pa.types.is_temporal(table[name].type))
+        ]
+        if doubtful:
+            texts = self.read(doubtful, as_text=doubtful, quotes_checked=True)
+            for name in doubtful:
+                if kept_as_text(texts[name], table[name].type, label=name in labels):
+                    table = table.set_column(names.index(name), name, texts[name])
+        return table
+
+    def place(self, row: int) -> str:
+        """Say where the n-th row of data (from 0) stands: its line in a text table, found by reading again."""
+        if not self.is_text:
+            return f"row {row + 1}"
+        with _csv_rows(self.path, self.header.delimiter, self.limits, strict=False) as lines:
+            rows = lines if len(self.header.columns) == 1 else (line for line in lines if line)
+            try:
+                next(islice(rows, row + 1, None), None)
+            except csv.Error:  # a field beyond the limits
+                return f"row {row + 1}"
+            return f"line {lines.line_num}"
+
+    def _parse(
+        self, columns: Sequence[str], as_text: Collection[str], *, threads: bool, newlines: bool
+    ) -> tuple[pa.Table, bool]:
+        """Return the table, and whether a quote was in it; if so it is right only if ``newlines``."""
+        header = self.header
+        with _WatchedReader(self.path, self.limits) as stream:
+            table = pa.csv.read_csv(
+                stream,
+                read_options=pa.csv.ReadOptions(
+                    block_size=_BLOCK_BYTES, use_threads=threads, column_names=header.columns, skip_rows=1
+                ),
+                parse_options=pa.csv.ParseOptions(
+                    delimiter=header.delimiter,
+                    newlines_in_values=newlines,
+                    ignore_empty_lines=len(header.columns) > 1,
+                ),
+                convert_options=pa.csv.ConvertOptions(
+                    include_columns=list(columns),
+                    column_types={name: pa.string() for name in as_text},
+                    null_values=[""],
+                    strings_can_be_null=True,
+                    quoted_strings_can_be_null=True,
+                    timestamp_parsers=[],
+                ),
+            )
+            return table, stream.quoted
+
+    def _parse_error(self, error: pa.ArrowInvalid) -> DataError:
+        if "UTF8" in str(error):
+            need_utf8_lines(self.path, self.limits)
+        row, ragged = re.search(r"Row #(\d+)", str(error)), _RAGGED.search(str(error))
+        problem = f"The table must be well-formed. {describe_arrow_error(error)}."
+        if ragged is not None:
+            problem = f"Every line must have {ragged[1]} fields, as the first has. Got {ragged[2]}: '{ragged[3][:60]}'."
+        return DataError(problem, path=self.path, where=None if row is None else self.place(int(row[1]) - 2))
+
+
+def need_closed_quotes(path: Path, delimiter: str, limits: Limits) -> None:
+    """Raise a data error at the row with a quote that does not close at the end of its field; Arrow reads over it."""
+    with _csv_rows(path, delimiter, limits, strict=True) as rows:
+        line = 1
+        try:
+            for _ in rows:
+                line = rows.line_num + 1
+        except csv.Error as error:
+            raise DataError(
+                f"A field that begins with a quote must end with one. Cause: {error}.",
+                path=path,
+                where=f"line {line}",
+                remedy="Close the quote; one that belongs to the text is written twice, in a field within quotes.",
+            ) from error
+
+
+def kept_as_text(texts: pa.ChunkedArray, guess: pa.DataType, *, label: bool) -> bool:
+    """Tell whether a column stays text although its type was guessed to be another.
+
+    Args:
+        texts: The column as it is written, null where it is empty.
+        guess: The type that was guessed; not that of real numbers with fractions, which are no other text.
+        label: Whether the column is a label.
+
+    Returns:
+        Whether the values of that type would say less than the texts.
+    """
+    if pa.types.is_temporal(guess):
+        return True
+    known = pc.ascii_trim_whitespace(texts.drop_null())
+    if pa.types.is_integer(guess):
+        return not _plain_integers(known)
+    if pa.types.is_boolean(guess):
+        return label or pc.count_distinct(known).as_py() > pc.count_distinct(pc.cast(known, pa.bool_())).as_py()
+    known = known.filter(pc.invert(pc.match_substring_regex(known, _NAN)))
+    if not pa.types.is_floating(guess) or not len(known):
+        return False
+    if pc.all(pc.match_substring_regex(known, _DIGITS)).as_py():
+        return not _plain_integers(known)
+    plain = pc.all(pc.match_substring_regex(known, _PLAIN_WHOLE)).as_py()
+    return label and not (plain and pc.count_distinct(known) == pc.count_distinct(pc.cast(known, pa.float64())))
+
+
+def inference_may_lose(column: pa.ChunkedArray) -> bool:
+    """Tell whether type inference could have lost information (``007`` becomes 7); text and fractions lose none."""
+    kind = column.type
+    if pa.types.is_floating(kind):
+        values = column.drop_null().to_numpy()
+        return bool(((values == np.trunc(values)) | np.isnan(values)).all())
+    return bool(pa.types.is_temporal(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind))
+
+
+def describe_arrow_error(error: BaseException) -> str:
+    """Return the first line of Arrow's message."""
+    return f"Arrow said: {str(error).splitlines()[0][:200].rstrip('. ')}" if str(error) else type(error).__name__
+
+
+class _WatchedReader(LimitedReader):
+    """Notices quotes, and never cuts between CR and LF: Arrow would take the LF for a line end."""
+
+    def __init__(self, path: Path, limits: Limits) -> None:
+        super().__init__(path, limits)
+        self.quoted, self._held = False, b""
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill the buffer; a CR at its end waits for the next one."""
+        held, self._held = self._held, b""
+        buffer[: len(held)] = held
+        count = len(held) + super().readinto(memoryview(buffer)[len(held) :])
+        text = bytes(memoryview(buffer)[:count])
+        self.quoted = self.quoted or b'"' in text
+        if count > 1 and text.endswith(b"\r"):
+            self._held = b"\r"
+            count -= 1
+        return count
+
+
+def _read_header(path: Path, kind: TableKind, limits: Limits) -> Header:
+    if kind == "parquet":
+        columns = _parquet_columns(path)
+        _need_different(columns, path)
+        return Header(columns)
+    with open_limited(path, limits) as stream:
+        quoted = b'"' in stream.peek()
+        line = stream.readline(limits.max_record_bytes + 1)
+    if len(line) > limits.max_record_bytes:
+        raise line_too_long(path, limits, 1)
+    text = need_utf8(line.removeprefix(b"\xef\xbb\xbf"), "A text table", path).rstrip("\r\n")
+    if not text.strip():
+        raise DataError("The first line must name the columns. It is empty.", path=path, where="line 1")
+    delimiter, note = ("\t", None) if kind == "tsv" else (",", None)
+    if delimiter not in text:
+        other = next((mark for mark in ";\t,|" if mark in text), None)
+        if other is not None:
+            delimiter, note = other, f"columns are separated by {other!r}"
+    try:
+        columns = next(csv.reader([text], delimiter=delimiter, strict=True))
+    except csv.Error as error:
+        if "\r" in text:
+            raise DataError(
+                "Lines must end in LF, or CR and LF. Got CR alone.",
+                path=path,
+                where="line 1",
+                remedy="Convert the file, for example with tr '\\r' '\\n'.",
+            ) from error
+        raise DataError(f"The first line must name the columns: {error}.", path=path, where="line 1") from error
+    _need_different(columns, path, where="line 1")
+    if columns and all(_is_number(name) for name in columns):
+        raise DataError(
+            f"The first line must name the columns. Got numbers: '{text[:60]}'.",
+            path=path,
+            where="line 1",
+            remedy="Put a line such as 'node,hyperedge' first.",
+        )
+    return Header(columns, delimiter, note, quoted, alone=not line.endswith((b"\n", b"\r")))
+
+
+@contextmanager
+def _csv_rows(path: Path, delimiter: str, limits: Limits, *, strict: bool) -> Iterator[Any]:
+    """Open a text table for Python's csv module, whose rows know their line."""
+
+    def lines(text: io.TextIOWrapper) -> Iterator[str]:
+        for number, line in enumerate(iter(lambda: text.readline(limits.max_record_bytes + 1), ""), start=1):
+            if len(line) > limits.max_record_bytes:
+                raise line_too_long(path, limits, number)
+            yield line
+
+    longest = csv.field_size_limit(limits.max_record_bytes)
+    try:
+        with open_limited(path, limits) as stream:
+            text = io.TextIOWrapper(stream, "utf-8-sig", "replace", newline="")
+            yield csv.reader(lines(text), delimiter=delimiter, strict=strict)
+    finally:
+        csv.field_size_limit(longest)
+
+
+def _open_parquet(path: Path) -> pa.parquet.ParquetFile:
+    open_existing(path).close()
+    try:
+        return pa.parquet.ParquetFile(path)
+    except (pa.ArrowException, OSError) as error:
+        raise DataError(f"The file must be Parquet. {describe_arrow_error(error)}.", path=path) from error
+
+
+def _parquet_columns(path: Path) -> list[str]:
+    try:
+        return list(_open_parquet(path).schema_arrow.names)
+    except (pa.ArrowException, UnicodeDecodeError) as error:
+        raise DataError(f"The file must be Parquet. {describe_arrow_error(error)}.", path=path) from error
+
+
+def _read_parquet(path: Path, limits: Limits, columns: list[str]) -> pa.Table:
+    """Read some columns in batches: what repeats is stored once and can be far larger in memory than in the file."""
+    file = _open_parquet(path)
+    try:
+        groups = [file.metadata.row_group(group).total_byte_size for group in range(file.metadata.num_row_groups)]
+        if max(sum(groups), file.metadata.num_rows) > limits.max_bytes or min(groups, default=0) < 0:
+            raise too_large(path, limits)
+        rows = min(max(limits.max_bytes // max([1, *groups]), 2**10), 2**17)
+        size, batches = 0, []
+        for batch in file.iter_batches(rows, columns=columns):
+            size += batch.nbytes
+            if size > limits.max_bytes:
+                raise too_large(path, limits)
+            batches.append(batch)
+        fields = [file.schema_arrow.field(name) for name in columns]
+        table = pa.Table.from_batches(batches, batches[0].schema if batches else pa.schema(fields))
+        table.validate(full=True)  # text may not be UTF-8
+        return table
+    except (pa.ArrowException, OSError, MemoryError, UnicodeDecodeError) as error:
+        raise DataError(f"The Parquet data must be intact. {describe_arrow_error(error)}.", path=path) from error
+
+
+def _need_different(columns: list[str], path: Path, where: str | None = None) -> None:
+    if len(set(columns)) < len(columns):
+        twice = Counter(columns).most_common(1)[0][0]
+        raise DataError(f"Column names must differ. Got '{twice}' twice.", path=path, where=where)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _plain_integers(texts: pa.ChunkedArray) -> bool:
+    return all(canonical_integers(chunk) is not None for chunk in texts.chunks)

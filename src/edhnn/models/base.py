@@ -1,0 +1,137 @@
+"""What a model is: a call on features and a hypergraph, built from a frozen configuration."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Generic, TypeVar
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from edhnn.errors import DataError, UsageError
+from edhnn.hypergraph.hypergraph import Hypergraph
+from edhnn.nn.mlp import MLP, Dropout, NormName
+from edhnn.seeding import SeedStream, derive_seed
+
+HypergraphLike = Hypergraph | Tensor
+"""A hypergraph, or pairs [2, I] of nodes and hyperedges (PyG's ``hyperedge_index``)."""
+
+
+Config = TypeVar("Config")
+
+
+class HypergraphModel(nn.Module, Generic[Config]):
+    """A network on the nodes of a hypergraph: ``model(x, hypergraph) -> [N, num_classes]``.
+
+    A subclass names its configuration (``config_class``), makes its layers in `build` and runs them in `forward`.
+
+    Args:
+        config: The choices of the model; the defaults of its ``config_class`` if not given.
+        in_features: Columns of the features.
+        num_classes: Columns of the output.
+        seed: Seed of the initial weights, the dropout masks and whatever else is drawn.
+
+    Attributes:
+        config: What it was built from.
+        in_features: Columns of the features it takes.
+        num_classes: Columns of its output.
+        seeds: The stream its dropout masks come from.
+    """
+
+    config_class: ClassVar[type[Any]]
+    config: Config
+    generator: torch.Generator
+    """Source of the initial weights; there while `build` runs."""
+
+    def __init__(self, config: Config | None = None, *, in_features: int, num_classes: int, seed: int = 0) -> None:
+        super().__init__()
+        counts: tuple[object, ...] = (in_features, num_classes)
+        if not all(isinstance(count, int) and count > 0 for count in counts):
+            raise UsageError(
+                f"A model needs at least 1 feature and 1 output, as ints. Got {in_features!r} and {num_classes!r}."
+            )
+        self.config = self.config_class() if config is None else config
+        self.in_features, self.num_classes = in_features, num_classes
+        self.seeds = SeedStream(derive_seed(seed, "dropout"))
+        self.generator = torch.Generator().manual_seed(derive_seed(seed, "weights"))
+        self.build(self.config)
+        del self.generator
+
+    def build(self, config: Config) -> None:
+        """Make the layers, in the order in which their weights are drawn."""
+        raise NotImplementedError
+
+    def forward(self, x: Tensor, hypergraph: HypergraphLike) -> Float[Tensor, "N C"]:
+        """Return the outputs for every node: logits, or values for regression."""
+        raise NotImplementedError
+
+    def num_parameters(self) -> int:
+        """Count the numbers that are learned."""
+        return sum(parameter.numel() for parameter in self.parameters() if parameter.requires_grad)
+
+    def make_dropout(self, rate: float) -> Dropout:
+        """Make a dropout that draws from the model's stream."""
+        return Dropout(rate, self.seeds)
+
+    def make_mlp(
+        self,
+        in_features: int,
+        hidden: int,
+        out_features: int,
+        num_layers: int,
+        *,
+        norm: NormName,
+        input_norm: bool = True,
+        dropout: float = 0.0,
+    ) -> MLP:
+        """Make a perceptron that draws its weights and masks from the model's streams."""
+        return MLP(
+            in_features,
+            hidden,
+            out_features,
+            num_layers,
+            norm=norm,
+            input_norm=input_norm,
+            dropout=dropout,
+            seeds=self.seeds,
+            generator=self.generator,
+        )
+
+    def make_classifier(self, width: int) -> MLP:
+        """Make the perceptron from states of a width to the outputs, for configurations that describe one."""
+        config: Any = self.config
+        return self.make_mlp(
+            width,
+            config.classifier_hidden,
+            self.num_classes,
+            config.classifier_layers,
+            norm=config.norm,
+            input_norm=False,
+            dropout=config.dropout,
+        )
+
+
+def as_hypergraph(hypergraph: HypergraphLike, x: Tensor) -> Hypergraph:
+    """Return the hypergraph, made from pairs where pairs are given, with a node per row of ``x``."""
+    if not isinstance(x, Tensor):
+        raise DataError(f"Features must be a tensor. Got a {type(x).__name__}.", remedy="Use torch.as_tensor(...).")
+    if not isinstance(hypergraph, Hypergraph | Tensor):
+        raise DataError(
+            f"A model takes a Hypergraph, or pairs [2, I] as a tensor. Got a {type(hypergraph).__name__}.",
+            remedy="Make one with Hypergraph.from_hyperedges(...) or Hypergraph.from_scipy(...).",
+        )
+    if isinstance(hypergraph, Tensor):
+        if hypergraph.dim() != 2 or len(hypergraph) != 2:
+            raise DataError(f"A hyperedge_index must have shape [2, I]. Got {list(hypergraph.shape)}.")
+        num_edges = int(hypergraph[1].max()) + 1 if hypergraph.shape[1] else 0
+        return Hypergraph.from_incidence(hypergraph, num_nodes=x.shape[0], num_edges=num_edges)
+    if x.shape[0] != hypergraph.num_nodes:
+        raise DataError(f"Features must have a row per node, {hypergraph.num_nodes}. Got {x.shape[0]} rows.")
+    return hypergraph
+
+
+def refuse_weights(hypergraph: Hypergraph, model: str, why: str, *names: str) -> None:
+    """Refuse weights that a model has no place for, rather than ignore them."""
+    for name in names:
+        if getattr(hypergraph, name) is not None:
+            raise UsageError(f"{model} cannot honour '{name}': {why}. Give it a hypergraph without, or another model.")

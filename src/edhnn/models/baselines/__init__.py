@@ -1,0 +1,1 @@
+"""The models that ED-HNN is compared with."""

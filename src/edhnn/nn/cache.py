@@ -1,0 +1,63 @@
+"""What is derived once per hypergraph, tensor or features, and kept for as long as they live.
+
+`Hypergraph.derive` keeps what depends on a hypergraph alone; the caches of tensors hold their tensors weakly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import TypeVar
+
+import torch
+from torch import Tensor
+from torch.utils.weak import WeakTensorKeyDictionary
+
+from edhnn.hypergraph.hypergraph import Hypergraph
+
+Made = TypeVar("Made")
+_BY_TENSOR = WeakTensorKeyDictionary()
+
+
+def cached_per_hypergraph(hypergraph: Hypergraph, key: Hashable, make: Callable[[], Made]) -> Made:
+    """Return what ``make`` gives, made once per hypergraph and key."""
+    return hypergraph.derive(key, make)
+
+
+def cached_per_tensor(tensor: Tensor, key: Hashable, make: Callable[[], Made]) -> Made:
+    """Return what ``make`` gives, made once per tensor and key; for tensors that nobody changes in place."""
+    if torch.compiler.is_compiling():
+        return make()
+    known: dict[Hashable, Made] = _BY_TENSOR.setdefault(tensor, {})  # type: ignore[no-untyped-call]
+    if key not in known:
+        with torch.inference_mode(False), torch.no_grad():
+            known[key] = make()
+    return known[key]
+
+
+def cached_per_features(
+    hypergraph: Hypergraph, x: Tensor, name: str, key: Hashable, make: Callable[[Tensor], Made], *tensors: Tensor
+) -> Made:
+    """Return what ``make(x)`` gives, kept for the last key of each name while hypergraph and features live.
+
+    Args:
+        hypergraph: The hypergraph.
+        x: Features. Those that want a gradient are computed with each time, and so are features changed in place and
+            those made in inference mode, of which torch does not say whether they were changed. Nor does it say so of
+            memory that is shared with NumPy: change that and the old answer stays.
+        name: What is made.
+        key: What else it depends on: options.
+        make: Makes it.
+        tensors: More that it depends on, compared by their numbers.
+
+    Returns:
+        What was made.
+    """
+    if (x.requires_grad and torch.is_grad_enabled()) or x.is_inference() or torch.compiler.is_compiling():
+        return make(x)
+    known = hypergraph.derive("by features", WeakTensorKeyDictionary).setdefault(x, {})  # type: ignore[no-untyped-call]
+    stamp = x._version, key, tuple(tensor.cpu().double().numpy().tobytes() for tensor in tensors)
+    if name not in known or known[name][0] != stamp:
+        with torch.inference_mode(False), torch.no_grad():
+            known[name] = stamp, make(x)
+    found: Made = known[name][1]
+    return found

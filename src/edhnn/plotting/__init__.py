@@ -1,0 +1,5 @@
+"""Pictures of datasets, diffusions and trainings. Importing a name loads matplotlib."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

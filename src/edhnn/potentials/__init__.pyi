@@ -1,0 +1,12 @@
+from .base import HyperedgePotential as HyperedgePotential
+from .base import NodePotential as NodePotential
+from .base import Proximable as Proximable
+from .clique import CliqueExpansion as CliqueExpansion
+from .divergence import DivergenceToMean as DivergenceToMean
+from .lovasz import LovaszCardinality as LovaszCardinality
+from .node import FixedLabels as FixedLabels
+from .node import Logistic as Logistic
+from .node import SquaredDistance as SquaredDistance
+from .registry import POTENTIALS as POTENTIALS
+from .registry import make_potential as make_potential
+from .total_variation import TotalVariation as TotalVariation

@@ -1,0 +1,13 @@
+from .evaluate import evaluate_run as evaluate_run
+from .folder import RunFolder as RunFolder
+from .plan import Plan as Plan
+from .plan import choose_splits as choose_splits
+from .plan import make_plan as make_plan
+from .predict import Ensemble as Ensemble
+from .predict import load_models as load_models
+from .presets import Preset as Preset
+from .presets import find_preset as find_preset
+from .presets import list_presets as list_presets
+from .results import RunSummary as RunSummary
+from .run import train as train
+from .tensorboard import tensorboard_events as tensorboard_events

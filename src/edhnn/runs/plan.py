@@ -1,0 +1,251 @@
+"""What a run is: data, model, training, splits and seed, as a value that is recorded and compared."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from functools import cached_property
+from importlib.metadata import version
+from operator import index
+from pathlib import Path
+from typing import Any, Final, final
+
+from edhnn.configuration import configure
+from edhnn.data.dataset import NodeDataset
+from edhnn.data.fingerprints import dataset_sha256, splits_sha256
+from edhnn.data.splits import Split, random_splits
+from edhnn.datasets.registry import default_splits, is_catalogued
+from edhnn.errors import DataError, UsageError, unknown_name
+from edhnn.models.base import HypergraphModel
+from edhnn.models.registry import MODELS, make_config
+from edhnn.runs.presets import PresetName, find_preset
+from edhnn.seeding import derive_seed
+from edhnn.training.config import TrainConfig
+from edhnn.training.objective import Objective, known_nodes, make_objective
+from edhnn.typing import JsonObject
+
+RUN_FORMAT: Final = 1
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """A run to be made.
+
+    Attributes:
+        model: The model's name.
+        options: Its options; the rest keep their defaults.
+        train: How to train.
+        num_splits: How many splits.
+        seed: Of initial weights and dropout masks; splits do not depend on it, so that runs compare.
+        origin: Where the sizes came from, for people: ``preset paper``.
+
+    Raises:
+        UsageError: if the model does not exist, or an option or a value is invalid.
+    """
+
+    model: str = "ed-hnn"
+    options: dict[str, Any] = field(default_factory=dict)
+    train: TrainConfig = field(default_factory=TrainConfig)
+    num_splits: int = 10
+    seed: int = 0
+    origin: str = "defaults"
+
+    def __post_init__(self) -> None:
+        config = self.config  # refuses a model, an option or a value that does not exist
+        for name, value in (
+            ("num_splits", index(self.num_splits)),
+            ("seed", index(self.seed)),
+            ("options", {name: getattr(config, name) for name in self.options}),
+            ("train", self.train.for_model(self.model)),
+        ):
+            object.__setattr__(self, name, value)
+        if self.num_splits < 1:
+            raise UsageError(f"There must be at least 1 split. Got {self.num_splits}.")
+
+    @cached_property
+    def config(self) -> Any:
+        """The model's configuration: the options, and defaults for the rest."""
+        return make_config(self.model, **self.options)
+
+    def make_model(self, dataset: NodeDataset, objective: Objective, split: int) -> HypergraphModel[Any]:
+        """Make the untrained model of a split."""
+        return MODELS[self.model].model(
+            self.config,
+            in_features=dataset.num_features,
+            num_classes=objective.num_outputs,
+            seed=self.split_seed(split),
+        )
+
+    def split_seed(self, split: int) -> int:
+        """Derive the seed of everything random in a split."""
+        return derive_seed(self.seed, "split", split)
+
+    def num_parameters(self, dataset: NodeDataset) -> int:
+        """Count the numbers that are learned."""
+        objective = make_objective(dataset, known_nodes(dataset))
+        return self.make_model(dataset, objective, 0).num_parameters()
+
+    def to_json(self, dataset: NodeDataset, splits: Sequence[Split]) -> JsonObject:
+        """Make what is recorded in ``config.json``: all that decides the results, and names for people."""
+        hypergraph = dataset.hypergraph
+        return {
+            "format": RUN_FORMAT,
+            "edhnn_version": version("edhnn"),
+            "dataset": {
+                "name": dataset.name,
+                "source": dataset.provenance.source,
+                "task": dataset.task,
+                "num_nodes": hypergraph.num_nodes,
+                "num_hyperedges": hypergraph.num_edges,
+                "num_incidences": hypergraph.num_incidences,
+                "num_features": dataset.num_features,
+                "num_classes": dataset.num_classes,
+                "class_names": None if dataset.class_names is None else list(dataset.class_names),
+                "feature_names": None if dataset.feature_names is None else list(dataset.feature_names),
+                **dataset.reading,
+                "sha256": dataset_sha256(dataset),
+            },
+            "model": self.model,
+            "options": asdict(self.config),
+            "train": {**asdict(self.train), "transforms": list(self.train.transforms or ())},
+            "num_splits": self.num_splits,
+            "splits_sha256": splits_sha256(splits),
+            "seed": self.seed,
+            "origin": self.origin,
+        }
+
+
+def plan_from_json(record: JsonObject) -> Plan:
+    """Read the plan that a run folder records."""
+    return Plan(
+        model=record["model"],
+        options=record["options"],
+        train=configure(TrainConfig, record["train"]),
+        num_splits=record["num_splits"],
+        seed=record["seed"],
+        origin=record["origin"],
+    )
+
+
+def choose_splits(dataset: NodeDataset, count: int) -> list[Split]:
+    """Choose the default splits: 50 % train, 25 % validation, 25 % test of the labelled nodes. Paper: Section 4.1.
+
+    For datasets of the catalogue they are the frozen ones. Elsewhere they are drawn the same way, with seed 0.
+    """
+    if is_catalogued(dataset):
+        return default_splits(dataset, count)
+    known = known_nodes(dataset)
+    drawn = random_splits(len(known), count)
+    return [Split(known[split.train], known[split.valid], known[split.test]) for split in drawn]
+
+
+def make_plan(
+    dataset: NodeDataset,
+    model: str | None = None,
+    *,
+    preset: PresetName | None = None,
+    splits: int | None = None,
+    seed: int | None = None,
+    settings: Mapping[str, Any] | None = None,
+    file: Path | str | None = None,
+) -> Plan:
+    """Plan a run for a dataset, as ``edhnn train`` does: sizes of a preset, then values of the file, then arguments.
+
+    Args:
+        dataset: The dataset.
+        model: The model; ``ed-hnn`` if neither this nor the file names one.
+        preset: Where the sizes come from: ``paper``, ``official`` or ``auto``; if not given, ``paper`` where it has the
+            dataset, else ``auto``.
+        splits: Number of splits; 10 if neither this nor the file says so.
+        seed: Of weights and dropout masks; 0 if neither this nor the file says so.
+        settings: Options of the model and fields of `TrainConfig`, by name.
+        file: A TOML file with ``model``, ``preset``, ``splits``, ``seed`` and the tables ``[options]`` and ``[train]``.
+
+    Returns:
+        The plan.
+
+    Raises:
+        UsageError: if a name is unknown or a value is invalid.
+        DataError: if the file is not TOML.
+
+    Example:
+        >>> from edhnn import contextual_sbm
+        >>> from edhnn.runs.plan import make_plan
+        >>> data = contextual_sbm(1, nodes_per_class=50, num_hyperedges=60)
+        >>> plan = make_plan(data, "hgnn", settings={"hidden": 16, "epochs": 100})
+        >>> plan.options["hidden"], plan.train.epochs
+        (16, 100)
+    """
+    given = _read_file(Path(file)) if file is not None else {}
+    model = model or given.get("model") or "ed-hnn"
+    options, train = dict(given.get("options", {})), dict(given.get("train", {}))
+    if model not in MODELS:
+        raise unknown_name("model", model, MODELS)
+    known = [option.name for option in fields(MODELS[model].config)]
+    for name, value in (settings or {}).items():
+        if name in TRAIN_FIELDS:
+            train[name] = value
+        elif name in known:
+            options[name] = value
+        else:
+            raise unknown_name(f"setting of '{model}' or of its training", name, (*known, *TRAIN_FIELDS))
+    heads = options.get("heads")
+    sensible = heads if isinstance(heads, int) and heads > 0 else None  # others are refused below
+    sizes = find_preset(dataset, model, preset or given.get("preset"), heads=sensible)
+    changed = ", ".join(sorted({*options, *(set(train) - {"epochs"})}))
+    return Plan(
+        model=sizes.model,
+        options={**sizes.options, **options},
+        train=configure(TrainConfig, {**sizes.train, **train}),
+        num_splits=given.get("splits", 10) if splits is None else splits,
+        seed=given.get("seed", 0) if seed is None else seed,
+        origin=sizes.origin + (f"; given: {changed}" if changed else ""),
+    )
+
+
+TRAIN_FIELDS: Final = tuple(option.name for option in fields(TrainConfig))
+_KEYS: Final = {"model": str, "preset": str, "splits": int, "seed": int, "options": dict, "train": dict}
+
+
+def _read_file(path: Path) -> dict[str, Any]:
+    """Read a plan's file; refuse keys that it cannot have."""
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise UsageError(f"There is no file '{path}'.") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"'{path}' cannot be read: {error}.") from error
+    except tomllib.TOMLDecodeError as error:
+        raise DataError(f"The configuration must be TOML. Cause: {error}.", path=path) from error
+    for key, value in content.items():
+        if key not in _KEYS:
+            raise unknown_name(f"key in '{path}'", key, _KEYS)
+        if not isinstance(value, _KEYS[key]) or isinstance(value, bool):
+            raise UsageError(f"'{key}' in '{path}' must be of type {_KEYS[key].__name__}. Got {value!r}.")
+    if content.get("seed", 0) < 0:
+        raise UsageError(f"'seed' in '{path}' must be 0 or more. Got {content['seed']}.")
+    for key in content.get("train", {}):
+        if key not in TRAIN_FIELDS:
+            raise unknown_name(f"key in [train] of '{path}'", key, TRAIN_FIELDS)
+    return content
+
+
+def parse_settings(words: Sequence[str]) -> dict[str, Any]:
+    """Parse ``key=value`` words. Values are TOML (``0.3``, ``true``, ``["add_singletons"]``); anything else is text.
+
+    Raises:
+        UsageError: if a word has no ``=``.
+    """
+    settings = {}
+    for word in words:
+        key, equals, text = word.partition("=")
+        key = key.strip().replace("-", "_")
+        if not equals or not key:
+            raise UsageError(f"--set takes key=value. Got '{word}'.")
+        try:
+            settings[key] = tomllib.loads(f"value = {text}")["value"]
+        except tomllib.TOMLDecodeError:
+            settings[key] = text.strip()
+    return settings

@@ -1,0 +1,315 @@
+"""What a run leaves for people: predictions, pictures, a summary and a page.
+
+The summary has the mean and the sample standard deviation over the splits. Paper: Table 2's entries.
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+import statistics
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+import pyarrow as pa
+import torch
+from torch import Tensor
+
+from edhnn import kernels
+from edhnn.data.dataset import UNLABELLED, NodeDataset
+from edhnn.data.limits import size_in_words
+from edhnn.data.splits import Split
+from edhnn.io.files import atomic_file
+from edhnn.io.json_files import finite, write_json
+from edhnn.io.tables.writer import id_column, write_table
+from edhnn.runs.folder import RunFolder, TrainedSplit
+from edhnn.runs.plan import Plan
+from edhnn.runs.predict import mean_of
+from edhnn.training.objective import labels_of
+from edhnn.training.pretrained import Pretrained
+from edhnn.typing import IntArray, JsonObject
+
+_YES = 0.5
+_MANY_NAMES = 50
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSummary:
+    """The results of a run.
+
+    Attributes:
+        dataset: Name of the dataset.
+        model: Name of the model.
+        task: What was learned.
+        metric: The metric of the values below: accuracy, micro-F1 (both in percent), or an error in the labels' units.
+        test_mean: Mean over the splits of the test metric at the selected epoch.
+        test_std: Its sample standard deviation; 0 with one split.
+        test: The test metric of each split.
+        valid: The validation metric of each split at that epoch.
+        best_epoch: The selected epoch of each split.
+        split_seconds: Training time of each split.
+        seconds: Wall time of this call.
+        num_parameters: Number of learned parameters.
+        peak_memory: The most memory a training process held, in bytes.
+        jobs: Processes that trained.
+        threads: Threads in each.
+        kernels: The kernels that ran.
+        origin: Where the model's sizes came from.
+        run: The run folder.
+    """
+
+    dataset: str
+    model: str
+    task: str
+    metric: str
+    test_mean: float
+    test_std: float
+    test: list[float]
+    valid: list[float]
+    best_epoch: list[int]
+    split_seconds: list[float]
+    seconds: float
+    num_parameters: int
+    peak_memory: int | None
+    jobs: int
+    threads: int
+    kernels: str
+    origin: str
+    run: str
+
+    def shown(self, value: float) -> str:
+        """Write a value of the metric for people: two decimals of a share, four digits of an error."""
+        return f"{value:.4g}" if self.task == "regression" else f"{value:.2f}"
+
+    def to_json(self) -> JsonObject:
+        """Make the summary's JSON."""
+        content: JsonObject = finite(asdict(self))
+        return content
+
+
+def write_results(
+    folder: RunFolder,
+    plan: Plan,
+    record: JsonObject,
+    environment: JsonObject,
+    dataset: NodeDataset,
+    splits: Sequence[Split],
+    trained: Sequence[TrainedSplit],
+    *,
+    begun: float,
+) -> RunSummary:
+    """Write what a finished run leaves for people: all epochs, predictions, pictures, summary and page.
+
+    Args:
+        folder: The run's folder.
+        plan: What was trained.
+        record: The content of ``config.json``.
+        environment: The content of ``environment.json``.
+        dataset: The dataset.
+        splits: The splits.
+        trained: What each of them left.
+        begun: When the call began, by `time.perf_counter`.
+
+    Returns:
+        The summary.
+    """
+    with atomic_file(folder.path / "metrics.jsonl") as temporary, temporary.open("wb") as stream:
+        for number in range(len(splits)):
+            stream.write(folder.split(number).metrics.read_bytes())
+    answers = [split.model.objective.answers(split.outputs) for split in trained]
+    table = prediction_table(
+        dataset, mean_of(answers), trained[0].model, held_out=_held_out(answers, splits), labels=True
+    )
+    write_table(table, folder.path / "predictions.csv")
+    pictures = _write_pictures(folder, f"{plan.model} on {dataset.name}", dataset, splits, trained, answers)
+    summary = _summarise(
+        folder, plan, dataset, [split.result for split in trained], environment, time.perf_counter() - begun
+    )
+    _write_page(summary, record, environment, pictures, folder.path / "report.html")
+    write_json(summary.to_json(), folder.path / "summary.json")
+    return summary
+
+
+def _summarise(
+    folder: RunFolder,
+    plan: Plan,
+    dataset: NodeDataset,
+    results: Sequence[JsonObject],
+    environment: JsonObject,
+    seconds: float,
+) -> RunSummary:
+    task, metric = str(dataset.task), results[0]["metric"]
+    factor = 1.0 if task == "regression" else 100.0
+    test, valid = (
+        [factor * (math.nan if result[part][metric] is None else result[part][metric]) for result in results]
+        for part in ("test", "valid")
+    )
+    peaks = [result["peak_memory"] for result in results if result["peak_memory"] is not None]
+    return RunSummary(
+        dataset=dataset.name,
+        model=plan.model,
+        task=task,
+        metric=metric,
+        test_mean=statistics.fmean(test),
+        test_std=statistics.stdev(test) if len(test) > 1 else 0.0,
+        test=test,
+        valid=valid,
+        best_epoch=[result["best_epoch"] for result in results],
+        split_seconds=[result["seconds"] for result in results],
+        seconds=round(seconds, 3),
+        num_parameters=results[0]["num_parameters"],
+        peak_memory=max(peaks) if peaks else None,
+        jobs=environment["jobs"],
+        threads=environment["threads"],
+        kernels=kernels.active(),
+        origin=plan.origin,
+        run=str(folder.path),
+    )
+
+
+def _held_out(answers: Sequence[Tensor], splits: Sequence[Split]) -> Tensor:
+    """Average the answers over the splits in which a node was a test node; NaN if it never was."""
+    total = torch.zeros_like(answers[0], dtype=torch.float64)
+    times = torch.zeros(len(total), 1, dtype=torch.float64)
+    for answer, split in zip(answers, splits, strict=True):
+        total[split.test] += answer[split.test].double()
+        times[split.test] += 1
+    return torch.where(times > 0, total / times, torch.nan)
+
+
+def _write_pictures(
+    folder: RunFolder,
+    title: str,
+    dataset: NodeDataset,
+    splits: Sequence[Split],
+    trained: Sequence[TrainedSplit],
+    answers: Sequence[Tensor],
+) -> list[Path]:
+    """Draw the learning curves, and the errors or the confusion of all test nodes."""
+    from edhnn.plotting import training as pictures  # matplotlib takes half a second to import
+    from edhnn.plotting.style import save_figure
+
+    model = trained[0].model
+    curves = pictures.learning_curve([split.epochs for split in trained], model.objective.metric, title)
+    y = labels_of(dataset)
+    if dataset.task == "regression":
+        true = torch.cat([y[split.test].ravel() for split in splits])
+        answered = torch.cat([answer[split.test].ravel() for split, answer in zip(splits, answers, strict=True)])
+        known = ~true.isnan()
+        errors = pictures.error_picture(true[known].tolist(), answered[known].tolist(), title)
+    else:
+        names = class_names(model)
+        counts = _confusion(answers, splits, y, len(names))
+        errors = pictures.confusion_picture(counts, names, f"{title}: test nodes of all splits")
+    files = [folder.path / "learning-curve.png", folder.path / "confusion.png"]
+    for figure, path in zip((curves, errors), files, strict=True):
+        save_figure(figure, path)
+    return files
+
+
+def _confusion(answers: Sequence[Tensor], splits: Sequence[Split], y: Tensor, classes: int) -> IntArray:
+    """Count test nodes by true and predicted class; for several labels at once, by true and predicted label."""
+    counts = np.zeros((classes, classes), dtype=np.int64)
+    for answer, split in zip(answers, splits, strict=True):
+        true, answered = y[split.test], answer[split.test]
+        if true.dim() == 1:
+            known = true != UNLABELLED
+            np.add.at(counts, (true[known].numpy(), answered.argmax(dim=1)[known].numpy()), 1)
+        else:
+            counts += ((true == 1).double().T @ (answered >= _YES).double()).long().numpy()
+    return counts
+
+
+def prediction_table(
+    dataset: NodeDataset, answers: Tensor, model: Pretrained, *, held_out: Tensor | None = None, labels: bool = False
+) -> pa.Table:
+    """Make a table with a row per node: ``node``, ``prediction``, and the probability of each class (or label).
+
+    Args:
+        dataset: Has the ids and the labels.
+        answers: Probabilities or values, a row per node.
+        model: Has the task and the names of the classes.
+        held_out: The same by models that never saw the node's label; NaN where there is none.
+        labels: Whether the table has the known labels, too.
+    """
+    columns: dict[str, Any] = {"node": id_column(dataset.node_ids)}
+    names = class_names(model)
+    if labels and dataset.y is not None:
+        columns |= answer_columns(dataset.y, "label", model, names)
+    columns |= answer_columns(answers, "prediction", model, names)
+    if held_out is not None:
+        columns |= answer_columns(held_out, "held_out_prediction", model, names)
+    if model.objective.task != "regression":
+        columns |= {f"p({name})": pa.array(answers[:, k].numpy()) for k, name in enumerate(names)}
+    return pa.table(columns)
+
+
+def class_names(model: Pretrained) -> list[str]:
+    """Name the classes for people; by numbers if they have no names."""
+    return [str(name) for name in model.class_names or range(model.model.num_classes)]
+
+
+def answer_columns(values: Tensor, title: str, model: Pretrained, names: Sequence[str]) -> dict[str, pa.Array]:
+    """Write answers or labels as their owner would; empty where nothing is known."""
+    task = model.objective.task
+    if task == "regression":
+        table = values[:, None] if values.dim() == 1 else values
+        numbers = [[None if value != value else value for value in column] for column in table.T.tolist()]
+        targets = model.label_names or range(len(numbers))
+        several = len(numbers) > 1
+        return {
+            f"{title}_{name}" if several else title: pa.array(column, pa.float64())
+            for name, column in zip(targets, numbers, strict=True)
+        }
+    if task == "multilabel":
+        rows = [
+            None if all(value != value for value in row) else ";".join(
+                name for name, value in zip(names, row, strict=True) if value >= _YES
+            )
+            for row in values.tolist()
+        ]  # fmt: skip
+        return {title: pa.array(rows, pa.string())}
+    if values.is_floating_point():
+        unknown = values.isnan().any(dim=1)
+        values = values.nan_to_num().argmax(dim=1).masked_fill(unknown, UNLABELLED)
+    originals = model.class_names or tuple(range(model.model.num_classes))
+    kind = pa.int64() if all(isinstance(name, int) for name in originals) else pa.string()
+    written = [None if k < 0 else originals[k] if kind == pa.int64() else str(originals[k]) for k in values.tolist()]
+    return {title: pa.array(written, kind)}
+
+
+def _write_page(
+    summary: RunSummary, record: JsonObject, environment: JsonObject, pictures: Sequence[Path], path: Path
+) -> None:
+    """Write the page: the result, the pictures, the splits, and everything needed to repeat the run."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    templates = Environment(
+        loader=PackageLoader("edhnn.runs", ""), autoescape=True, undefined=StrictUndefined, keep_trailing_newline=True
+    )
+    page = templates.get_template("report.html.j2").render(
+        summary=summary,
+        unit="" if summary.task == "regression" else " %",
+        memory="-" if summary.peak_memory is None else size_in_words(summary.peak_memory),
+        pictures={picture.stem: base64.b64encode(picture.read_bytes()).decode() for picture in pictures},
+        splits=list(zip(summary.test, summary.valid, summary.best_epoch, summary.split_seconds, strict=True)),
+        data={name: value for name, value in record["dataset"].items() if name != "class_names"},
+        options=record["options"],
+        train={**record["train"], "seed": record["seed"]},
+        environment=environment,
+        shown=_shown,
+    )
+    with atomic_file(path) as temporary:
+        temporary.write_text(page, encoding="utf-8")
+
+
+def _shown(value: object) -> str:
+    if not isinstance(value, list | tuple):
+        return str(value)
+    more = f", ... ({len(value):,} in all)" if len(value) > _MANY_NAMES else ""
+    return ", ".join(map(str, value[:_MANY_NAMES])) + more

@@ -1,0 +1,358 @@
+"""A run: a model trained on several splits, in this process or in several, resumable at every moment.
+
+`train` is the whole run, `train_split` one split, which is checkpointed every few seconds and finished by its
+``result.json``. With several jobs, `work` runs in worker processes (`edhnn.parallel.run_processes`). A worker claims
+unfinished splits by their locks, one after another, and exits when none is left or its parent is gone. A lock is
+released when its process ends, so no split is ever trained by two processes at a time, not even after the parent was
+killed and the run resumed.
+
+How many jobs: splits share nothing, threads within a step share everything. So there are as many processes as cores,
+each with one thread, as long as there are splits and their memory fits. A single split gets all cores, and so does work
+that is over before a second Python has started.
+
+Measured in turns on two quiet cores, start of the processes included (`benchmarks/jobs.py`, record
+``benchmarks/results/jobs.json``): two processes of one thread do the work of one process of two threads in 1.11 times
+less time on Cora, and in the same time on Senate (0.98). Where others keep the cores busy processes win by far more, as
+threads that wait for each other lose most there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import time
+from collections.abc import Callable
+from contextlib import nullcontext, suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import Final
+
+import torch
+
+from edhnn.data.dataset import NodeDataset
+from edhnn.data.splits import Split
+from edhnn.doctor.cost import count, total_memory
+from edhnn.errors import DivergedError, StoppedError, UsageError
+from edhnn.io.files import DelayedBar
+from edhnn.io.json_files import finite, json_line, write_json
+from edhnn.io.tensors import read_training_data, write_training_data
+from edhnn.parallel import catch_signals, locked, run_processes
+from edhnn.runs.environment import describe_environment
+from edhnn.runs.evaluate import write_nodes
+from edhnn.runs.folder import RunFolder, SplitFolder, TrainedSplit, read_metrics, read_split
+from edhnn.runs.plan import Plan, choose_splits
+from edhnn.runs.results import RunSummary, write_results
+from edhnn.runs.tensorboard import check_tensorboard, tensorboard_events
+from edhnn.runtime import runtime_settings
+from edhnn.training.checkpoint import FitState, read_state, write_state
+from edhnn.training.inputs import Device, Inputs, check_scaling, find_device, make_inputs
+from edhnn.training.loop import EpochRecord, fit_inputs
+from edhnn.training.objective import Objective, check_splits, check_trainable, make_objective
+from edhnn.training.pretrained import Pretrained, is_pretrained
+from edhnn.typing import JsonObject
+
+CHECKPOINT_SECONDS: Final = 5.0
+_FOREVER: Final = 1e9
+_BUSY: Final = "is being trained by another process. Wait for it, or stop it."
+_SHARE_OF_MEMORY = 0.6
+_PROCESS_BYTES = 400 * 2**20  # Python and torch before any data
+_SHORT_WORK = 7e8
+
+Watcher = Callable[[JsonObject], None]
+"""Called with a line of ``metrics.jsonl``."""
+
+
+def train(
+    dataset: NodeDataset,
+    plan: Plan | None = None,
+    *,
+    out: Path | str,
+    resume: bool = False,
+    jobs: int | None = None,
+    splits: list[Split] | None = None,
+    tensorboard: bool = False,
+    device: Device = "cpu",
+) -> RunSummary:
+    """Train a model on several splits and leave a run folder (`edhnn.runs.folder`). Paper: Appendix F.3.
+
+    Args:
+        dataset: Hypergraph, features and labels.
+        plan: Model, sizes, training, number of splits and seed; ED-HNN and the paper's protocol if not given.
+        out: The run folder.
+        resume: Resume the run that is there; it must be the same one. Finished splits are kept.
+        jobs: Splits at a time, each in a process of one thread; by rule (`choose_jobs`) if not given. With 1 this
+            process trains them, with the threads torch has.
+        splits: The splits; the default ones (`choose_splits`) if not given.
+        tensorboard: Write events for TensorBoard while training, in the run folder's ``tensorboard``.
+        device: Where to train: ``cpu``, ``cuda``, ``mps``, ... or ``auto``. It is no part of the plan: a run may be
+            resumed on another device, and its files can be read everywhere.
+
+    Returns:
+        The summary.
+
+    Raises:
+        DataError: if the dataset cannot be trained on.
+        UsageError: if the model cannot be built from its options, the folder holds another run, or the device is not
+            available.
+        MissingDependencyError: if events are asked for and TensorBoard is not installed.
+        StoppedError: after Ctrl-C or termination; ``resume=True`` continues.
+    """
+    begun = time.perf_counter()
+    plan = plan or Plan()
+    place = find_device(device)
+    if tensorboard:
+        check_tensorboard()
+    check_trainable(dataset)
+    splits = choose_splits(dataset, plan.num_splits) if splits is None else splits
+    if len(splits) != plan.num_splits:
+        raise UsageError(f"There must be {plan.num_splits} splits. Got {len(splits)}.")
+    check_splits(dataset, splits)
+    if jobs is not None and jobs < 1:
+        raise UsageError(f"There must be at least 1 job. Got {jobs}.")
+    check_scaling(dataset, plan.train)
+    objectives = [make_objective(dataset, split.train, plan.train.regression_loss) for split in splits]
+    plan.make_model(dataset, objectives[0], 0)  # a model that cannot be built is refused before there is a folder
+    folder, record = RunFolder(Path(out)), plan.to_json(dataset, splits)
+    folder.begin(record, splits, resume=resume)
+    with locked(folder.path / "lock") as mine:
+        if not mine:
+            raise UsageError(f"The run in '{folder.path}' {_BUSY}")
+        folder.inputs.unlink(missing_ok=True)  # a parent that was killed leaves it
+        write_nodes(dataset, folder)
+        unfinished = [number for number in range(plan.num_splits) if not folder.split(number).finished]
+        workers = min(jobs or choose_jobs(dataset, plan, len(unfinished), place), max(len(unfinished), 1))
+        environment = describe_environment(workers, 1 if workers > 1 else torch.get_num_threads(), place)
+        write_json({**environment, "settings": runtime_settings()}, folder.path / "environment.json")
+        inputs = make_inputs(dataset, plan.train).to(place)
+        trained: dict[int, TrainedSplit] = {}
+        events = tensorboard_events(folder, plan.num_splits) if tensorboard else nullcontext(lambda: None)
+        with catch_signals() as stop, events as look, _Progress(plan, len(unfinished), look) as show:
+            if workers > 1:
+                _train_in_processes(folder, dataset, workers, place, stop, show)
+                unfinished = []
+            for number in unfinished:
+                files = folder.split(number)
+                with locked(files.path / "lock", wait=60.0) as mine:  # a worker of a killed parent notices in an epoch
+                    if not mine:
+                        raise UsageError(f"Split {number} in '{folder.path}' {_BUSY}")
+                    if not files.finished:
+                        objective, split = objectives[number], splits[number]
+                        trained[number] = train_split(
+                            files, number, plan, dataset, inputs, split, objective, watch=show, should_stop=stop
+                        )
+        everything = [trained.get(number) or read_split(folder.split(number), inputs) for number in range(len(splits))]
+        return write_results(folder, plan, record, environment, dataset, splits, everything, begun=begun)
+
+
+def train_split(
+    folder: SplitFolder,
+    number: int,
+    plan: Plan,
+    dataset: NodeDataset,
+    inputs: Inputs,
+    split: Split,
+    objective: Objective,
+    *,
+    watch: Watcher | None = None,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> TrainedSplit:
+    """Train a split from where its folder says it is to its end.
+
+    Args:
+        folder: The split's files.
+        number: Of the split.
+        plan: What to train.
+        dataset: The dataset.
+        inputs: Its transformed hypergraph and features, on the device to train on.
+        split: The parts.
+        objective: The task, its targets scaled by the split's training nodes.
+        watch: Called after every epoch.
+        should_stop: Asked after every epoch; if it says so, the state is saved and `StoppedError` raised.
+
+    Returns:
+        What the split left in its folder.
+
+    Raises:
+        StoppedError: if asked to stop.
+        DivergedError: if the loss stops being finite; the best model so far is in the folder.
+    """
+    folder.path.mkdir(parents=True, exist_ok=True)
+    state = read_state(folder.state) if folder.state.is_file() else None
+    folder.cut_metrics(0 if state is None else state.epoch)
+    model = plan.make_model(dataset, objective, number)
+    pretrained = Pretrained(
+        name=plan.model,
+        model=model,
+        objective=objective,
+        config=plan.train,
+        class_names=dataset.class_names,
+        feature_names=dataset.feature_names,
+        scaling=inputs.scaling,
+        reading=dataset.reading,
+    )
+    epochs = [] if state is None else read_metrics(folder, objective.metric)
+    saved = time.monotonic()
+    with folder.metrics.open("a", encoding="utf-8") as log:
+
+        def each_epoch(record: EpochRecord, snapshot: Callable[[], FitState]) -> None:
+            nonlocal saved
+            line: JsonObject = finite({"split": number, **asdict(record)})
+            epochs.append(line)
+            log.write(json_line(line))
+            log.flush()
+            stop = should_stop()
+            if stop or time.monotonic() - saved >= CHECKPOINT_SECONDS:
+                os.fsync(log.fileno())  # the checkpoint may not be ahead of the lines it counts on
+                write_state(snapshot(), folder.state)
+                saved = time.monotonic()
+            if watch is not None:
+                watch(line)
+            if stop:
+                raise StoppedError(f"Stopped at split {number}, epoch {record.epoch}; all of it is saved.")
+
+        seed = plan.split_seed(number)
+        try:
+            fitted = fit_inputs(
+                model, inputs, dataset, split, objective, plan.train, seed=seed, watch=each_epoch, state=state
+            )
+        except DivergedError as error:
+            if error.best_epoch:
+                _save(pretrained, folder.model)
+            raise
+    _save(pretrained, folder.model)
+    result: JsonObject = finite(
+        {
+            "split": number,
+            "best_epoch": fitted.best_epoch,
+            "epochs": fitted.epochs,
+            "metric": objective.metric,
+            "train": fitted.train,
+            "valid": fitted.valid,
+            "test": fitted.test,
+            "num_parameters": model.num_parameters(),
+            "seconds": round(fitted.seconds, 3),
+            "peak_memory": peak_memory(),
+        }
+    )
+    write_json(result, folder.result)
+    folder.state.unlink(missing_ok=True)
+    return TrainedSplit(pretrained, result, epochs, fitted.outputs)
+
+
+def _save(pretrained: Pretrained, target: Path) -> None:
+    """Save a split's model; what a kill left there without weights is the run's own, and removed."""
+    if not is_pretrained(target):
+        shutil.rmtree(target, ignore_errors=True)
+    pretrained.save_pretrained(target, overwrite=True)
+
+
+def _train_in_processes(
+    folder: RunFolder,
+    dataset: NodeDataset,
+    count: int,
+    device: torch.device,
+    should_stop: Callable[[], bool],
+    show: Watcher,
+) -> None:
+    """Train the unfinished splits in worker processes of one thread each, and show what their files say."""
+
+    def look() -> None:
+        for path in sorted((folder.path / "splits").glob("*/metrics.jsonl")):
+            with path.open("rb") as stream:
+                stream.seek(0, os.SEEK_END)
+                stream.seek(max(0, stream.tell() - 2000))
+                lines = stream.read().split(b"\n")[:-1]
+            with suppress(ValueError, IndexError):  # no line yet, or one longer than what was read
+                show(json.loads(lines[-1]))
+
+    write_training_data(dataset, folder.inputs)
+    try:
+        run_processes(
+            "edhnn.runs.run:work",
+            [str(folder.path), str(device)],
+            count=count,
+            threads=1,
+            should_stop=should_stop,
+            look=look,
+        )
+    finally:
+        folder.inputs.unlink(missing_ok=True)
+
+
+def work(path: str, device: str, should_stop: Callable[[], bool]) -> None:
+    """Train splits that no other process has claimed until none is left (the worker of `parallel.run_processes`)."""
+    torch.set_num_threads(1)
+    folder = RunFolder(Path(path))
+    plan, _ = folder.plan()
+    dataset, splits = read_training_data(folder.inputs), folder.read_splits()
+    inputs = make_inputs(dataset, plan.train).to(find_device(device))
+    for patience in (0.0, _FOREVER):  # first what is free, then what a process that may be dying still holds
+        for number, split in enumerate(splits):
+            files = folder.split(number)
+            if files.finished:
+                continue
+            with locked(files.path / "lock", wait=patience) as mine:
+                if mine and not should_stop() and not files.finished:  # it may have been finished while we waited
+                    objective = make_objective(dataset, split.train, plan.train.regression_loss)
+                    train_split(files, number, plan, dataset, inputs, split, objective, should_stop=should_stop)
+
+
+class _Progress:
+    """A bar over all epochs of all unfinished splits, with the last loss and validation score; calls ``look`` too."""
+
+    def __init__(self, plan: Plan, splits: int, look: Callable[[], None]) -> None:
+        self._bar = DelayedBar("Training", splits * plan.train.epochs, in_bytes=False)
+        self._done: dict[int, int] = {}
+        self._look = look
+
+    def __enter__(self) -> Watcher:
+        return self._show
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.close()
+
+    def _show(self, line: JsonObject) -> None:
+        self._done[line["split"]] = line["epoch"]
+        name, value = next(iter(line["valid"].items()))
+        score = "" if value is None else f", validation {name} {value:.3g}"
+        note = f" split {line['split']}, epoch {line['epoch']}, loss {line['loss']:.3g}{score}"
+        self._bar.show(sum(self._done.values()), note)
+        self._look()
+
+
+def choose_jobs(dataset: NodeDataset, plan: Plan, unfinished: int, device: torch.device | None = None) -> int:
+    """Choose the number of processes: 1 means that this process does the work, with all threads."""
+    if device is not None and device.type != "cpu":  # processes would share the device's memory
+        return 1
+    counts = count(dataset)
+    step = counts.step_bytes(int(plan.options.get("hidden", 64)), int(plan.options.get("num_iterations", 2)))
+    work = unfinished * plan.train.epochs * step
+    if unfinished < 2 or work < _SHORT_WORK:  # starting Python and torch again takes longer than that
+        return 1
+    memory = total_memory()
+    each = _PROCESS_BYTES + 2 * step + 4 * counts.nodes * counts.features  # 2: gradients and other passing tensors
+    fitting = cores() if memory is None else max(1, int(_SHARE_OF_MEMORY * memory) // each)
+    return max(1, min(cores(), fitting, unfinished))
+
+
+def cores() -> int:
+    """Count the cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def forget_peak_memory() -> None:
+    """Reset the peak of this process's memory, where the system can: the next job counts its own."""
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+
+
+def peak_memory() -> int | None:
+    """Return the most memory this process has held, in bytes; ``None`` where the system does not tell."""
+    if sys.platform == "win32":
+        return None
+    import resource
+
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most if sys.platform == "darwin" else most * 1024

@@ -1,0 +1,12 @@
+from .config import TrainConfig as TrainConfig
+from .inputs import Batch as Batch
+from .inputs import Inputs as Inputs
+from .inputs import make_inputs as make_inputs
+from .inputs import outputs_of as outputs_of
+from .loop import EpochRecord as EpochRecord
+from .loop import FitResult as FitResult
+from .loop import fit as fit
+from .loop import run_epochs as run_epochs
+from .loop import train_step as train_step
+from .pretrained import Pretrained as Pretrained
+from .pretrained import from_pretrained as from_pretrained

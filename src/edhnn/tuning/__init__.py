@@ -1,0 +1,5 @@
+"""Searching sizes of a model by validation scores."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

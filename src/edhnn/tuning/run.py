@@ -1,0 +1,362 @@
+"""Search sizes by validation alone: trials one after another or side by side, resumable at every moment.
+
+The score is the mean validation metric over a few splits, of data without test labels: the labels of test nodes are
+removed before anything is computed from the data. A split is trained as `edhnn train` trains it, from the same seeds:
+trials differ in what was chosen and in nothing else, and a run with the winner's sizes has the same validation scores
+to the last bit. With one job the same seed gives the same trials and scores. With more, the grid's do not change
+either, but the next choice in the wide space depends on which trials have finished.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, final
+
+import torch
+
+from edhnn.data.dataset import UNLABELLED, NodeDataset
+from edhnn.data.fingerprints import search_sha256
+from edhnn.data.splits import Split
+from edhnn.errors import EdhnnError, MissingDependencyError, StoppedError, UsageError
+from edhnn.io.files import DelayedBar
+from edhnn.io.tensors import read_training_data, write_training_data
+from edhnn.parallel import locked, run_processes
+from edhnn.runs.folder import RunFolder, write_splits
+from edhnn.runs.plan import Plan, choose_splits, plan_from_json
+from edhnn.runs.run import choose_jobs
+from edhnn.training.config import TrainConfig
+from edhnn.training.inputs import Device, find_device, make_inputs
+from edhnn.training.loop import EpochRecord, Watch, fit_inputs
+from edhnn.training.objective import check_split, check_trainable, labels_of, make_objective
+from edhnn.tuning.search import Search, TrialSummary, TuningResult
+from edhnn.typing import JsonObject
+
+if TYPE_CHECKING:  # Optuna is an extra
+    from optuna.trial import Trial
+
+    from edhnn.tuning.study import StudyFile
+
+_LOOK_SECONDS = 1.0
+Show = Callable[[int, int], None]
+"""Sees the split and the epoch under way."""
+
+
+def tune(
+    dataset: NodeDataset,
+    search: Search,
+    *,
+    storage: Path | str,
+    jobs: int | None = None,
+    splits: list[Split] | None = None,
+    should_stop: Callable[[], bool] = lambda: False,
+    device: Device = "cpu",
+) -> TuningResult:
+    """Search sizes of a model for a dataset by the mean validation metric over a few splits. Paper: Appendix F.3.
+
+    Args:
+        dataset: Hypergraph, features and labels.
+        search: What is searched, and how many trials.
+        storage: An SQLite file, or ``sqlite:///FILE``; a search that it holds is resumed, and other processes may work
+            on it at the same time.
+        jobs: Trials at a time, each in a process of one thread; by rule for the grid and 1 for the wide space if not
+            given. With 1 this process trains them, with the threads torch has.
+        splits: The splits; the default ones (`choose_splits`) if not given. Labels of their test parts are not read.
+        should_stop: Checked after every epoch.
+        device: Where to train: ``cpu``, ``cuda``, ``mps``, ... or ``auto``; no part of the search.
+
+    Returns:
+        The trials, ranked.
+
+    Raises:
+        MissingDependencyError: if Optuna is not installed.
+        UsageError: if the storage holds another search, or nothing is left to choose.
+        StoppedError: if asked to stop; the same call resumes.
+        EdhnnError: if no trial succeeded.
+    """
+    _need_optuna()
+    begun = time.perf_counter()
+    if search.trials < 1:
+        raise UsageError(f"There must be at least 1 trial. Got {search.trials}.")
+    if jobs is not None and jobs < 1:
+        raise UsageError(f"There must be at least 1 job. Got {jobs}.")
+    splits = choose_splits(dataset, search.plan.num_splits) if splits is None else splits
+    if len(splits) != search.plan.num_splits:
+        raise UsageError(f"There must be {search.plan.num_splits} splits. Got {len(splits)}.")
+    judge = ValidationScore(dataset, splits, search.plan.train, find_device(device))
+    trials, importance = run_search(dataset, splits, search, judge, str(storage), jobs, should_stop)
+    minimise = not judge.in_percent
+    result = TuningResult(
+        dataset=dataset.name,
+        search=search,
+        metric=judge.metric,
+        minimise=minimise,
+        trials=[_in_units(trial, 1.0 if minimise else 100.0) for trial in trials],
+        importance=importance,
+        storage=str(storage),
+        seconds=round(time.perf_counter() - begun, 3),
+    )
+    if not result.ranking:
+        reasons = [trial.reason for trial in trials if trial.reason]
+        raise EdhnnError(
+            f"At least one trial must succeed. None did; the last reason: {reasons[-1] if reasons else 'unknown'}"
+        )
+    return result
+
+
+def _in_units(trial: TrialSummary, factor: float) -> TrialSummary:
+    score = None if trial.score is None else factor * trial.score
+    return replace(trial, score=score, scores=[factor * value for value in trial.scores])
+
+
+def _need_optuna() -> None:
+    try:
+        import optuna  # noqa: F401
+    except ModuleNotFoundError as error:
+        if error.name != "optuna":
+            raise
+        raise MissingDependencyError("optuna", "Searching sizes", "tune") from error
+
+
+@final
+class ValidationScore:
+    """The validation metric of a plan on each of a few splits.
+
+    Args:
+        dataset: The dataset.
+        splits: The splits; their test parts only tell which labels to remove.
+        config: Holds the transforms and the scaling, which all trials share.
+        device: Where to train.
+
+    Raises:
+        DataError: if the training and validation parts cannot be learned from.
+    """
+
+    def __init__(
+        self, dataset: NodeDataset, splits: Sequence[Split], config: TrainConfig, device: torch.device
+    ) -> None:
+        self.seen = [without_test_labels(dataset, split) for split in splits]
+        self.splits = [Split(split.train, split.valid, split.valid) for split in splits]
+        for number, (seen, split) in enumerate(zip(self.seen, splits, strict=True)):
+            check_trainable(seen)
+            check_split(seen, split, number, test=False)
+        self.inputs, self.device = make_inputs(self.seen[0], config).to(device), device
+        objective = make_objective(self.seen[0], self.splits[0].train, config.regression_loss)
+        self.metric, self.in_percent = objective.metric, objective.in_percent
+
+    def __call__(self, plan: Plan, number: int, should_stop: Callable[[], bool], show: Show) -> float:
+        """Train a split and return the validation metric of its selected epoch.
+
+        Raises:
+            StoppedError: if asked to stop.
+            DivergedError: if the loss stops being finite.
+        """
+        seen, split = self.seen[number], self.splits[number]
+        objective = make_objective(seen, split.train, plan.train.regression_loss)
+        model = plan.make_model(seen, objective, number)
+        watch = _watch(number, should_stop, show)
+        result = fit_inputs(
+            model, self.inputs, seen, split, objective, plan.train, seed=plan.split_seed(number), watch=watch
+        )
+        score = result.valid[objective.metric]
+        if not math.isfinite(score):
+            raise EdhnnError(f"The validation {objective.metric} must be finite. It is {score} in split {number}.")
+        return score
+
+    def sha256(self) -> str:
+        """Hash all that a search sees of the data."""
+        return search_sha256(self.seen, self.splits)
+
+
+def without_test_labels(dataset: NodeDataset, split: Split) -> NodeDataset:
+    """Remove the labels of a split's test nodes; the number of classes stays known."""
+    y = labels_of(dataset).clone()
+    y[split.test] = UNLABELLED if dataset.task == "classification" else torch.nan
+    names = dataset.class_names
+    if names is None and dataset.num_classes is not None:
+        names = tuple(range(dataset.num_classes))
+    return replace(dataset, y=y, class_names=names)
+
+
+def _watch(number: int, should_stop: Callable[[], bool], show: Show) -> Watch:
+    def each_epoch(record: EpochRecord, snapshot: object) -> None:
+        del snapshot
+        show(number, record.epoch)
+        if should_stop():
+            raise StoppedError("Stopped.")
+
+    return each_epoch
+
+
+def run_search(
+    dataset: NodeDataset,
+    splits: list[Split],
+    search: Search,
+    judge: ValidationScore,
+    storage: str,
+    jobs: int | None,
+    should_stop: Callable[[], bool],
+) -> tuple[list[TrialSummary], dict[str, float]]:
+    """Do the trials that are left; return all of them and how much each parameter mattered.
+
+    Raises:
+        UsageError: if the storage holds another search.
+        StoppedError: if asked to stop.
+        WorkerError: if a process failed.
+    """
+    from edhnn.tuning.study import StudyFile, quiet
+
+    with quiet():
+        study = StudyFile(storage, search, search.facts(dataset.name, judge.sha256()), minimise=not judge.in_percent)
+        left = study.wanted - _finished(study.summaries())
+        count = min(jobs or _choose_jobs(dataset, search, left, judge.device), max(left, 1))
+        bar = DelayedBar("Tuning", study.wanted, in_bytes=False)
+        try:
+            if count > 1:
+                _work_in_processes(study, dataset, splits, storage, count, judge.device, should_stop, bar)
+                if should_stop():  # Ctrl-C reaches the processes too, and they may have left first
+                    raise StoppedError("Stopped.")
+            else:
+                work(study, judge, should_stop, bar.show)
+        except StoppedError as stopped:
+            done = _finished(study.summaries())
+            raise StoppedError(f"Stopped; {done} of {study.wanted} trials are finished and saved.") from stopped
+        finally:
+            bar.close()
+        trials, importance = study.summaries(), study.importance()
+        study.close()
+        return trials, importance
+
+
+def work(
+    study: StudyFile, judge: ValidationScore, should_stop: Callable[[], bool], show: Callable[[int, str], None]
+) -> None:
+    """Do trials until as many as wanted are done.
+
+    Args:
+        study: The trials.
+        judge: Trains and scores them.
+        should_stop: Checked after every epoch.
+        show: Called after every epoch with the number of finished trials and a note.
+
+    Raises:
+        StoppedError: if asked to stop; the trial under way is queued again with its finished splits.
+    """
+    while True:
+        with study.take() as trial:
+            if trial is None:
+                return
+            try:
+                _try(trial, study, judge, should_stop, _shower(study, show))
+            except StoppedError:
+                study.give_back(trial)
+                raise
+            except EdhnnError as error:  # it diverged, or the model refuses this choice
+                study.fail(trial, str(error))
+
+
+def _try(trial: Trial, study: StudyFile, judge: ValidationScore, should_stop: Callable[[], bool], show: Show) -> None:
+    plan = study.search.plan_of(trial.params)
+    known: list[float] = trial.user_attrs.get("scores", [])
+    scores: list[float] = []
+    for number in range(plan.num_splits):
+        scores.append(known[number] if number < len(known) else judge(plan, number, should_stop, show))
+        trial.report(scores[-1], number)
+        trial.set_user_attr("scores", scores)  # a retry inherits them
+        if number + 1 < plan.num_splits and trial.should_prune():
+            study.prune(trial)
+            return
+    study.finish(trial, statistics.fmean(scores))
+
+
+def _shower(study: StudyFile, show: Callable[[int, str], None]) -> Show:
+    done = _finished(study.summaries())
+    return lambda split, epoch: show(done, f" trial {done}, split {split}, epoch {epoch}")
+
+
+def _work_in_processes(
+    study: StudyFile,
+    dataset: NodeDataset,
+    splits: list[Split],
+    storage: str,
+    count: int,
+    device: torch.device,
+    should_stop: Callable[[], bool],
+    bar: DelayedBar,
+) -> None:
+    looked = 0.0
+
+    def look() -> None:
+        nonlocal looked
+        if time.monotonic() - looked >= _LOOK_SECONDS:
+            looked = time.monotonic()
+            bar.show(_finished(study.summaries()))
+
+    with _call_folder(study) as folder:
+        write_training_data(dataset, folder / "inputs.safetensors")
+        write_splits(splits, folder / "splits.npz")
+        asked = {**asdict(study.search), "storage": storage}
+        (folder / "search.json").write_text(json.dumps(asked), encoding="utf-8")
+        run_processes(
+            "edhnn.tuning.run:work_in_folder",
+            [str(folder), str(device)],
+            count=count,
+            threads=1,
+            should_stop=should_stop,
+            look=look,
+        )
+
+
+@contextmanager
+def _call_folder(study: StudyFile) -> Iterator[Path]:
+    """Make a folder for what workers read; remove those of processes that died."""
+    with ExitStack() as held:
+        with study.alone():
+            for old in study.work.glob("call-*"):
+                with locked(old / "lock") as dead:
+                    if dead:
+                        shutil.rmtree(old, ignore_errors=True)
+            folder = Path(tempfile.mkdtemp(prefix="call-", dir=study.work))
+            held.callback(shutil.rmtree, folder, ignore_errors=True)
+            held.enter_context(locked(folder / "lock"))
+        yield folder
+
+
+def work_in_folder(path: str, device: str, should_stop: Callable[[], bool]) -> None:
+    """Do the trials of the search that the parent wrote to a folder (the worker of `parallel.run_processes`)."""
+    from edhnn.tuning.study import StudyFile, quiet
+
+    torch.set_num_threads(1)
+    folder = Path(path)
+    asked: JsonObject = json.loads((folder / "search.json").read_text(encoding="utf-8"))
+    storage, plan, fixed = asked.pop("storage"), plan_from_json(asked.pop("plan")), tuple(asked.pop("fixed"))
+    search = Search(plan=plan, fixed=fixed, **asked)
+    dataset, splits = read_training_data(folder / "inputs.safetensors"), RunFolder(folder).read_splits()
+    judge = ValidationScore(dataset, splits, plan.train, find_device(device))
+    facts = search.facts(dataset.name, judge.sha256())
+    with quiet():
+        study = StudyFile(storage, search, facts, minimise=not judge.in_percent)
+        work(study, judge, should_stop, lambda _done, _note: None)
+        study.close()
+
+
+def _choose_jobs(dataset: NodeDataset, search: Search, left: int, device: torch.device) -> int:
+    """Choose one for the wide space, where more make trials depend on timing; else by rule, for the grid's largest."""
+    if search.space == "wide":
+        return 1
+    from edhnn.tuning.study import paper_space
+
+    largest = {name: values.choices[-1] for name, values in paper_space(search.plan.model, search.fixed).items()}
+    return choose_jobs(dataset, search.plan_of(largest), left, device)
+
+
+def _finished(trials: Sequence[TrialSummary]) -> int:
+    return sum(trial.state not in ("running", "waiting") for trial in trials)

@@ -1,0 +1,358 @@
+"""A search in Optuna: the space of its choices, and its trials in a file that many processes may work on at once.
+
+Optuna keeps the trials in an SQLite file and queues them again. What it cannot do is done here, by file locks that the
+system releases when a process ends: a running trial whose lock is free belongs to a process that died, and is queued
+again at once; and trials are asked by one process at a time, so no two get the same choice. ADR 0017 gives the reasons.
+
+The sampler is made anew for every trial, from the seed and the trial's place. So one process asks for the same trials
+whether or not it was interrupted.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import warnings
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from copy import deepcopy
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, Final, final
+
+import numpy as np
+import optuna
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.storages import RDBStorage, RetryHeartbeatStaleTrialCallback
+from optuna.trial import FrozenTrial, Trial, TrialState
+from sqlalchemy.exc import DatabaseError
+
+from edhnn.errors import DataError, EdhnnError, UsageError
+from edhnn.models.registry import MODELS
+from edhnn.parallel import locked
+from edhnn.seeding import derive_seed
+from edhnn.tuning.search import Search, TrialSummary, rounded
+from edhnn.typing import JsonObject
+
+_SQLITE: Final = "sqlite:///"
+_JOURNAL: Final = b'{"op_code":'
+_PATIENCE = 600.0
+_DEATHS = 3
+_FEW_TRIALS = 4
+DEPTHS: Final = (1, 2, 4, 6, 8)
+"""Iterations, or layers where a model has no iterations. Paper: Appendix F.3."""
+WIDTHS: Final = (96, 128, 256, 512)
+"""Width of the states, or of the classifier where that is the only one. Paper: Appendix F.3."""
+_GRID = ((("num_iterations", "layers"), DEPTHS), (("hidden", "classifier_hidden"), WIDTHS))
+_WIDE: Final[dict[str, BaseDistribution]] = {
+    "num_iterations": IntDistribution(1, 8),
+    "layers": IntDistribution(1, 4),
+    "mlp_layers": IntDistribution(1, 3),
+    "phi_layers": IntDistribution(1, 3),
+    "rho_layers": IntDistribution(1, 3),
+    "update_layers": IntDistribution(1, 3),
+    "classifier_layers": IntDistribution(1, 3),
+    "hidden": CategoricalDistribution((64, *WIDTHS)),
+    "classifier_hidden": CategoricalDistribution((64, *WIDTHS)),
+    "dropout": FloatDistribution(0.0, 0.8, step=0.1),
+    "input_dropout": FloatDistribution(0.0, 0.8, step=0.1),
+    "restart": FloatDistribution(0.0, 0.9, step=0.1),
+}
+_TRAINING_FIELDS: Final[dict[str, BaseDistribution]] = {
+    "learning_rate": FloatDistribution(1e-4, 1e-2, log=True),
+    "weight_decay": CategoricalDistribution((0.0, 1e-5, 1e-4, 1e-3)),
+}
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Keep Optuna from logging its progress and from warning about experimental parts."""
+    before = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", category=optuna.exceptions.ExperimentalWarning)
+            yield
+    finally:
+        optuna.logging.set_verbosity(before)
+
+
+def storage_path(storage: str) -> Path:
+    """Return the file of a storage.
+
+    Raises:
+        UsageError: if it is an address of something else than an SQLite file.
+    """
+    if storage.startswith(_SQLITE) and len(storage) > len(_SQLITE):
+        return Path(storage.removeprefix(_SQLITE))
+    if "://" in storage or storage == ":memory:":
+        raise UsageError(f"--storage takes a file or sqlite:///FILE. Got '{storage}'.")
+    return Path(storage)
+
+
+def open_storage(path: Path) -> RDBStorage:
+    """Open an SQLite file of Optuna's, and make it if there is none.
+
+    Raises:
+        DataError: if the file holds something else; it is left as it is.
+    """
+    remedy = "Choose another file with --storage."
+    if path.is_file():
+        with path.open("rb") as stream:
+            if stream.read(len(_JOURNAL)) == _JOURNAL:
+                raise DataError(
+                    "The file is a journal of Optuna's, which earlier versions of edhnn wrote; this one writes SQLite.",
+                    path=path,
+                    remedy=f"{remedy} To keep the trials, copy the study with optuna.copy_study.",
+                )
+    try:
+        return RDBStorage(f"{_SQLITE}{path}", engine_kwargs={"connect_args": {"timeout": _PATIENCE}})
+    except (ValueError, KeyError, RuntimeError, DatabaseError) as error:
+        first = str(error).splitlines()[0]
+        raise DataError(
+            f"The file must be a database of Optuna's. Cause: {first}.", path=path, remedy=remedy
+        ) from error
+
+
+@final
+class StudyFile:
+    """The trials of a search.
+
+    Args:
+        storage: An SQLite file, or ``sqlite:///FILE``.
+        search: What is searched.
+        facts: All that decides the scores; a study of other facts is refused.
+        minimise: Whether less is better.
+
+    Raises:
+        UsageError: if the file holds a study of the same name and other facts, or nothing is left to choose.
+        DataError: if the file cannot be read as a study.
+    """
+
+    def __init__(self, storage: str, search: Search, facts: JsonObject, *, minimise: bool) -> None:
+        name = f"{facts['dataset']}-{search.plan.model}-{search.space}".replace("/", "-")
+        self.search, self.path = search, storage_path(storage)
+        self.work = self.path.with_name(self.path.name + ".work")
+        self._locks = self.work / name
+        self._grid: list[dict[str, Any]] | None = None
+        self._space: dict[str, BaseDistribution] = {}
+        if search.space == "paper":
+            grid = paper_space(search.plan.model, search.fixed)
+            self._grid = grid_points(grid, search.plan.seed)
+            self._space |= grid
+        else:
+            self._space |= wide_space(search.plan.model, search.plan.options, search.fixed)
+        self.wanted = search.trials if self._grid is None else min(search.trials, len(self._grid))
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self.alone():
+            self._storage = open_storage(self.path)
+            self._study = optuna.create_study(
+                storage=self._storage,
+                study_name=name,
+                direction="minimize" if minimise else "maximize",
+                load_if_exists=True,
+                sampler=optuna.samplers.RandomSampler(),
+                pruner=optuna.pruners.MedianPruner() if search.prune else optuna.pruners.NopPruner(),
+            )
+            _check_same(self._study.user_attrs.get("facts"), facts, storage)
+            self._study.set_user_attr("facts", facts)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._storage.remove_session()
+        self._storage.engine.dispose()
+
+    @contextmanager
+    def take(self) -> Iterator[Trial | None]:
+        """Hold the next trial; ``None`` if as many as wanted are finished or held by others."""
+        with ExitStack() as held:
+            with self.alone():
+                trial = self._next()
+                if trial is not None:
+                    lock = self._lock_of(trial.number)
+                    held.enter_context(locked(lock))
+                    held.callback(lock.unlink, missing_ok=True)
+            yield trial
+
+    def finish(self, trial: Trial, value: float) -> None:
+        """Record the trial's value."""
+        self._study.tell(trial, value)
+
+    def prune(self, trial: Trial) -> None:
+        """Give the trial up: others were better so far."""
+        self._study.tell(trial, state=TrialState.PRUNED)
+
+    def fail(self, trial: Trial, reason: str) -> None:
+        """Record that the trial has no value."""
+        trial.set_user_attr("reason", reason)
+        self._study.tell(trial, state=TrialState.FAIL)
+
+    def give_back(self, trial: Trial) -> None:
+        """Queue a trial that was stopped again."""
+        with self.alone():
+            self._retry(trial.number)
+
+    def summaries(self) -> list[TrialSummary]:
+        """List the trials that count: in the order they were asked, on a grid in its order."""
+        trials = self._counting()
+        if (grid := self._grid) is not None:
+            trials.sort(key=lambda trial: grid.index(_params(trial)))
+        return [_summary(number, trial) for number, trial in enumerate(trials)]
+
+    def importance(self) -> dict[str, float]:
+        """Compute how much each parameter mattered, as shares of 1; nothing while there are few trials."""
+        done = self._study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+        if len(done) < _FEW_TRIALS or len({trial.value for trial in done}) < 2:
+            return {}
+        shares = optuna.importance.get_param_importances(self._study, params=list(self._space))
+        return {name: float(share) for name, share in shares.items()}
+
+    def _next(self) -> Trial | None:
+        for trial in self._study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
+            with locked(self._lock_of(trial.number)) as dead:
+                if dead:
+                    self._retry(trial.number, died=True)
+                    self._lock_of(trial.number).unlink(missing_ok=True)
+        counting = self._counting()
+        waiting = [trial for trial in counting if trial.state == TrialState.WAITING]
+        if len(counting) - len(waiting) >= self.wanted:
+            return None
+        if not waiting and self._grid is not None:
+            taken = [_params(trial) for trial in counting]
+            self._study.enqueue_trial(next(point for point in self._grid if point not in taken))
+        elif not waiting:
+            seed = derive_seed(self.search.plan.seed, "trial", len(counting)) % 2**32
+            self._study.sampler = optuna.samplers.TPESampler(seed=seed, constant_liar=True)
+        return self._study.ask(self._space)
+
+    def _retry(self, number: int, *, died: bool = False) -> None:
+        """Queue a trial again, with the scores of its finished splits, then fail the old one.
+
+        A kill between the two steps leaves a running trial that has been queued again already: it is only failed.
+        """
+        trials = self._study.get_trials(deepcopy=False)
+        trial = deepcopy(next(one for one in trials if one.number == number))
+        if trial.state != TrialState.RUNNING:  # its holder finished it just before
+            return
+        if number not in _retried(trials):
+            deaths = trial.user_attrs.get("deaths", 0) + died
+            trial.user_attrs = {**trial.user_attrs, "deaths": deaths}
+            if deaths < _DEATHS:
+                RetryHeartbeatStaleTrialCallback()(self._study, trial)
+            else:
+                reason = f"Its process died {deaths} times, perhaps because memory ran out."
+                history = [*RetryHeartbeatStaleTrialCallback.retry_history(trial), number]
+                failed = optuna.create_trial(
+                    state=TrialState.FAIL,
+                    params=_params(trial),
+                    distributions=self._space,
+                    user_attrs={"reason": reason},
+                    system_attrs={"retry_history": history},
+                )
+                self._study.add_trial(failed)
+        self._study.tell(number, state=TrialState.FAIL)
+
+    def _counting(self) -> list[FrozenTrial]:
+        """List the trials without those that were queued again."""
+        trials = self._study.get_trials(deepcopy=False)
+        retried = _retried(trials)
+        return [trial for trial in trials if trial.number not in retried]
+
+    def _lock_of(self, number: int) -> Path:
+        return self._locks / f"trial-{number}.lock"
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Keep other processes from asking for a trial within the block."""
+        with locked(self._locks / "ask.lock", wait=_PATIENCE) as mine:
+            if not mine:
+                raise EdhnnError(f"The study in '{self.path}' was locked by another process for ten minutes.")
+            yield
+
+
+def _check_same(known: JsonObject | None, asked: JsonObject, storage: str) -> None:
+    if known is None:
+        return
+    other = [name for name in asked if known.get(name) != asked[name]]
+    if other:
+        shown = "; ".join(f"{name} is {known.get(name)!r} there, {asked[name]!r} here" for name in other[:3])
+        raise UsageError(
+            f"The study in '{storage}' is another one: {shown}. Ask for the same, or choose another --storage."
+        )
+
+
+def _retried(trials: list[FrozenTrial]) -> set[int]:
+    """Return the numbers of trials that were queued again."""
+    return {number for trial in trials for number in RetryHeartbeatStaleTrialCallback.retry_history(trial)}
+
+
+def _params(trial: FrozenTrial) -> dict[str, Any]:
+    return {**trial.system_attrs.get("fixed_params", {}), **trial.params}
+
+
+def _summary(number: int, trial: FrozenTrial) -> TrialSummary:
+    return TrialSummary(
+        number=number,
+        state=trial.state.name.lower(),
+        score=trial.value if trial.state == TrialState.COMPLETE else None,
+        scores=[trial.intermediate_values[step] for step in sorted(trial.intermediate_values)],
+        params=rounded(_params(trial)),
+        reason=trial.user_attrs.get("reason"),
+        seconds=None if trial.duration is None else round(trial.duration.total_seconds(), 3),
+    )
+
+
+def paper_space(model: str, fixed: Collection[str]) -> dict[str, CategoricalDistribution]:
+    """Return depth and width, as far as the model has them and they are not fixed.
+
+    Raises:
+        UsageError: if nothing is left to choose.
+    """
+    known = [option.name for option in fields(MODELS[model].config)]
+    space = {
+        next(name for name in names if name in known): CategoricalDistribution(values)
+        for names, values in _GRID
+        if any(name in known for name in names)
+    }
+    left = {name: values for name, values in space.items() if name not in fixed}
+    _check_left(left, space, model)
+    return left
+
+
+def wide_space(model: str, options: Mapping[str, Any], fixed: Collection[str]) -> dict[str, BaseDistribution]:
+    """Return depth, widths, layers of the perceptrons, dropout, restart, learning rate and weight decay.
+
+    Args:
+        model: The model.
+        options: Its options; a restart that its update does not use is not searched.
+        fixed: Names that are not searched.
+
+    Returns:
+        A distribution for each parameter.
+
+    Raises:
+        UsageError: if nothing is left to choose.
+    """
+    known = {option.name for option in fields(MODELS[model].config)}
+    if options.get("update") == "concat":
+        known.discard("restart")
+    space = {name: _WIDE[name] for name in _WIDE if name in known} | _TRAINING_FIELDS
+    left = {name: values for name, values in space.items() if name not in fixed}
+    _check_left(left, space, model)
+    return left
+
+
+def grid_points(space: Mapping[str, CategoricalDistribution], seed: int) -> list[dict[str, Any]]:
+    """List all points of a grid in an order drawn by the seed, so that a search cut short has seen all regions."""
+    names = list(space)
+    points = [dict(zip(names, values, strict=True)) for values in itertools.product(*(space[n].choices for n in names))]
+    order = np.random.RandomState(seed % 2**32).permutation(len(points))
+    return [points[place] for place in order]
+
+
+def _check_left(left: Collection[str], space: Collection[str], model: str) -> None:
+    if not left:
+        raise UsageError(
+            f"A search must have something to choose. '{model}' has {', '.join(space) or 'nothing'} in this space, and "
+            "all of it is set. Leave out a --set, or use --space wide."
+        )

@@ -1,0 +1,60 @@
+import subprocess
+import sys
+import warnings
+
+import pytest
+
+from edhnn import Hypergraph, MissingDependencyError, NodeDataset, interop
+from edhnn.interop.records import import_library
+
+DATASET = NodeDataset(name="pair", hypergraph=Hypergraph.from_hyperedges([[0, 1]]))
+
+
+@pytest.mark.parametrize(
+    ("library", "function"),
+    [
+        ("torch_geometric", "to_pyg"),
+        ("torch_geometric", "from_pyg"),
+        ("xgi", "to_xgi"),
+        ("xgi", "from_xgi"),
+        ("hypernetx", "to_hypernetx"),
+        ("hypernetx", "from_hypernetx"),
+        ("networkx", "to_networkx"),
+        ("networkx", "from_networkx"),
+        ("pandas", "to_pandas"),
+        ("polars", "to_polars"),
+    ],
+)
+def test_a_missing_library_is_named_with_its_remedy(library, function, monkeypatch):
+    for module in [name for name in sys.modules if name.partition(".")[0] == library]:
+        monkeypatch.delitem(sys.modules, module)
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(MissingDependencyError, match=rf"{function} needs '{library}'.* pip install 'edhnn\[bridges\]'"):
+        getattr(interop, function)(DATASET)
+
+
+def test_a_broken_library_says_so_itself(tmp_path, monkeypatch):
+    (tmp_path / "broken_library.py").write_text("import a_module_nobody_has\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ModuleNotFoundError, match=r"a_module_nobody_has"):
+        import_library("broken_library", "a test")
+
+
+def test_the_filters_of_the_process_stay_as_they_are(tmp_path, monkeypatch):
+    (tmp_path / "meddling_library.py").write_text("import warnings\nwarnings.simplefilter('ignore')\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    before = list(warnings.filters)
+    import_library("meddling_library", "a test")
+    assert list(warnings.filters) == before
+
+
+def test_importing_the_package_imports_no_bridge():
+    names = ("torch_geometric", "xgi", "hypernetx", "networkx", "pandas", "polars")
+    lines = [
+        "import sys, torch",
+        f"before = set({names!r}) & set(sys.modules)",
+        "import edhnn, edhnn.interop",
+        f"print(*sorted((set({names!r}) & set(sys.modules)) - before))",
+    ]
+    run = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == ""

@@ -1,0 +1,83 @@
+"""HyperND against a dense diffusion."""
+
+import numpy as np
+import pytest
+import torch
+
+from edhnn.errors import DataError
+from edhnn.models.baselines.hypernd import HyperNDConfig, diffused
+from edhnn.nn.aggregation import symmetric_smoothing
+from tests.models.dense import agree, build, features, incidence, mlp, numbers, sample, weighted
+
+
+def dense_diffusion(x, hypergraph, p, factor=1.0, restart=0.5, steps=100, tolerance=1e-4, mean=False):
+    h, own = incidence(hypergraph)
+    d, k = (h * own).sum(axis=1), h.sum(axis=0)
+
+    def mu(z):
+        means = (h.T / k[:, None]) @ (d[:, None] ** -0.5 * z) ** p
+        return (means / k[:, None] if mean else means) ** (1 / p)
+
+    def lop(z):
+        spread = d[:, None] ** -0.5 * ((h * own) @ mu(z))
+        return spread / d[:, None] if mean else spread
+
+    def scaled(z):
+        return z / (2 * np.sqrt((own[:, None] * mu(z) ** 2).sum()))
+
+    z = u = scaled(x)
+    for _ in range(steps):
+        before, z = z, scaled((1 - restart) * factor * lop(z) + restart * u)
+        if np.linalg.norm(z - before) / np.linalg.norm(z) < tolerance:
+            break
+    return z
+
+
+@pytest.mark.parametrize("hypergraph", [sample(), weighted()], ids=["plain", "weighted"])
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({}, {"p": 1}),
+        ({"mean_power": 2.0}, {"p": 2}),
+        ({"mean_power": 3.0, "factor": 2.0, "restart": 0.2}, {"p": 3, "factor": 2.0, "restart": 0.2}),
+        ({"aggregate": "mean"}, {"p": 1, "mean": True}),
+        ({"max_steps": 2}, {"p": 1, "steps": 2}),
+    ],
+)
+def test_it_is_the_dense_diffusion_and_a_perceptron(hypergraph, options, told):
+    model, x = build("hypernd", **options), features().abs()
+    z = dense_diffusion(x.numpy(), hypergraph, **told)
+    agree(model, hypergraph, x, mlp(z, numbers(model), "classifier"))
+
+
+def test_high_powers_do_not_vanish_in_32_bits():
+    x = features().abs() * torch.logspace(0, -5, len(features()))[:, None]
+    exact = diffused(x.double(), sample(), HyperNDConfig(mean_power=10.0))
+    model = build("hypernd", mean_power=10.0)
+    expected = model.double().classifier(exact)
+    torch.testing.assert_close(model.float()(x.float(), sample()), expected.float(), rtol=1e-4, atol=1e-5)
+
+
+def test_with_power_one_the_operator_is_hgnn_s():
+    config = HyperNDConfig(restart=0.0, max_steps=1)
+    x = features()
+    once, theta = diffused(x, sample(), config), symmetric_smoothing(x, sample())
+    torch.testing.assert_close(once / once.norm(), theta / theta.norm())
+
+
+def test_rows_can_be_scaled_by_their_largest():
+    rows = diffused(features().abs(), sample(), HyperNDConfig(scale_rows=True))
+    torch.testing.assert_close(rows.amax(dim=1), torch.ones(len(rows), dtype=rows.dtype))
+
+
+def test_a_power_of_negative_features_is_refused():
+    with pytest.raises(DataError, match="must have features of 0 or more"):
+        build("hypernd", mean_power=2.0)(features(), sample())
+
+
+@pytest.mark.parametrize("mean_power", [1.0, 0.5, 2.0, 3.0])
+def test_features_that_want_a_gradient_get_it(mean_power):
+    x = features().abs()
+    x = (x * (x > 0.5)).requires_grad_()  # at 0 a power has an infinite slope, or a power mean has
+    build("hypernd", mean_power=mean_power)(x, sample()).sum().backward()
+    assert x.grad is not None and x.grad.any() and x.grad.isfinite().all()

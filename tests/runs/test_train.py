@@ -1,0 +1,269 @@
+"""A run folder: what is in it, that it resumes after a kill to the same bits, and what it refuses."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from edhnn import DataError, NodeDataset, Plan, TrainConfig, UsageError, train
+from edhnn.errors import DivergedError, StoppedError
+from edhnn.parallel import locked
+from edhnn.runs import folder as folder_module
+from edhnn.runs.evaluate import evaluate_run
+from edhnn.runs.folder import RunFolder
+from edhnn.runs.plan import choose_splits
+from edhnn.runs.predict import load_models
+from edhnn.runs.run import choose_jobs, cores
+from edhnn.runtime import runtime_settings
+from edhnn.training.config import TRANSFORMS
+
+FILES = {
+    "config.json", "environment.json", "splits.npz", "nodes.npy", "splits", "metrics.jsonl", "predictions.csv", "lock",
+    "learning-curve.png", "confusion.png", "report.html", "summary.json",
+}  # fmt: skip
+SPLIT_FILES = {"metrics.jsonl", "model", "result.json", "lock"}
+
+
+def comparable(folder: Path) -> dict[str, bytes]:
+    """Everything that must not depend on how often a run was interrupted: numbers, parameters, predictions."""
+    results = {}
+    for path in sorted(folder.glob("splits/*/result.json")):
+        facts = json.loads(path.read_text())
+        del facts["seconds"], facts["peak_memory"]
+        results[path.parent.name] = json.dumps(facts).encode()
+    files = ["metrics.jsonl", "predictions.csv", "config.json"]
+    files += [str(path.relative_to(folder)) for path in sorted(folder.glob("splits/*/model/*"))]
+    return {**results, **{name: (folder / name).read_bytes() for name in files}}
+
+
+def test_a_run_leaves_everything(tiny, plan, tmp_path):
+    summary = train(tiny, plan, out=tmp_path / "run", jobs=1)
+    folder = tmp_path / "run"
+    assert {path.name for path in folder.iterdir()} == FILES
+    assert {path.name for path in (folder / "splits" / "01").iterdir()} == SPLIT_FILES
+    assert len(summary.test) == len(summary.valid) == len(summary.best_epoch) == 2
+    assert summary.test_mean == pytest.approx(sum(summary.test) / 2)
+    assert summary.test_std == pytest.approx(abs(summary.test[0] - summary.test[1]) / 2**0.5)
+    lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    assert [(line["split"], line["epoch"]) for line in lines] == [(s, e) for s in (0, 1) for e in range(1, 7)]
+    header, *rows = (folder / "predictions.csv").read_text().splitlines()
+    assert header == '"node","label","prediction","held_out_prediction","p(blue)","p(red)"'
+    assert len(rows) == 40
+    page = (folder / "report.html").read_text()
+    assert page.count("data:image/png;base64,") == 2
+    assert "http" not in page
+    environment = json.loads((folder / "environment.json").read_text())
+    assert environment["kernels"] in ("native", "torch")
+    assert environment["settings"] == runtime_settings() != {}
+
+
+def test_same_seed_same_bits_in_one_process_or_two(tiny, plan, tmp_path):
+    train(tiny, plan, out=tmp_path / "one", jobs=1)
+    train(tiny, plan, out=tmp_path / "two", jobs=2)
+    assert comparable(tmp_path / "one") == comparable(tmp_path / "two")
+    assert not (tmp_path / "two" / "inputs.safetensors").exists()
+
+
+def test_a_process_does_not_read_back_what_it_has_trained(tiny, plan, tmp_path, monkeypatch):
+    """Files are read when a run is resumed only, and the hypergraph is transformed once for all models."""
+    read, transformed = [], []
+    real_read, real_transform = folder_module.from_pretrained, TRANSFORMS["add_singletons"]
+    monkeypatch.setattr(folder_module, "from_pretrained", lambda path: read.append(path) or real_read(path))
+    counting = {"add_singletons": lambda hypergraph: transformed.append(1) or real_transform(hypergraph)}
+    monkeypatch.setattr("edhnn.training.config.TRANSFORMS", counting)
+    first = train(tiny, plan, out=tmp_path / "run", jobs=1)
+    assert (len(read), len(transformed)) == (0, 1)
+    before = comparable(tmp_path / "run")
+    second = train(tiny, plan, out=tmp_path / "run", jobs=1, resume=True)
+    assert (len(read), len(transformed)) == (2, 2)
+    assert comparable(tmp_path / "run") == before
+    assert first.test == second.test
+    transformed.clear()
+    assert load_models(tmp_path / "run").answers(tiny).shape == (40, 2)
+    assert len(evaluate_run(tmp_path / "run", tiny)["each"]) == 2
+    assert len(transformed) == 2  # one for the answers, one for the evaluation; each had two models
+
+
+DRIVER = """
+import sys, time, torch
+torch.set_num_threads(1)
+from edhnn import Plan, TrainConfig, read_dataset, train
+from edhnn.runs import run
+run.CHECKPOINT_SECONDS = 0.05
+plan = Plan(options={"hidden": 8, "classifier_hidden": 8}, train=TrainConfig(epochs=30), num_splits=2)
+print("begun", flush=True)
+train(read_dataset(sys.argv[1]), plan, out=sys.argv[2], resume=True, jobs=int(sys.argv[3]))
+print("done", flush=True)
+"""
+
+
+def start(data, out, jobs):
+    command = [sys.executable, "-c", DRIVER, str(data), str(out), str(jobs)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def finish(process):
+    output, _ = process.communicate(timeout=120)
+    assert process.returncode == 0, output
+
+
+@pytest.fixture(scope="module")
+def on_disk(tiny, tmp_path_factory):
+    from edhnn import write_dataset
+
+    folder = tmp_path_factory.mktemp("data")
+    write_dataset(tiny, folder / "tiny.hif.json")
+    finish(start(folder / "tiny.hif.json", folder / "undisturbed", 1))
+    return folder
+
+
+@pytest.mark.parametrize("jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
+def test_killed_at_random_moments_it_resumes_to_the_same_bits(on_disk, tmp_path, jobs):
+    dice = random.Random(jobs)
+    kills = 0
+    for _ in range(2 if jobs == 1 else 3):
+        process = start(on_disk / "tiny.hif.json", tmp_path / "run", jobs)
+        assert process.stdout.readline().strip() == "begun"
+        time.sleep(dice.uniform(0.1, 0.6) if jobs == 1 else dice.uniform(2.0, 5.0))
+        kills += process.poll() is None
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        process.stdout.close()
+    assert kills
+    finish(start(on_disk / "tiny.hif.json", tmp_path / "run", jobs))
+    assert comparable(tmp_path / "run") == comparable(on_disk / "undisturbed")
+
+
+def test_an_interrupt_saves_and_goes_on(tiny, tmp_path):
+    plan = Plan(options={"hidden": 8, "classifier_hidden": 8}, train=TrainConfig(epochs=30), num_splits=2)
+    train(tiny, plan, out=tmp_path / "whole", jobs=1)
+    seen = []
+
+    def interrupt(record):
+        seen.append(record)
+        if len(seen) == 40:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    patched = pytest.MonkeyPatch()
+    with patched.context() as patch:
+        from edhnn.training import loop as fit_module
+
+        make = fit_module.EpochRecord
+        patch.setattr(fit_module, "EpochRecord", lambda **facts: (interrupt(facts), make(**facts))[1])
+        with pytest.raises(StoppedError, match="split 1, epoch 10"):
+            train(tiny, plan, out=tmp_path / "run", jobs=1)
+    assert (tmp_path / "run/splits/01/state.safetensors").is_file()
+    with pytest.raises(UsageError, match=r"Go on with --resume \(in Python: resume=True\), or choose another folder"):
+        train(tiny, plan, out=tmp_path / "run", jobs=1)
+    with pytest.raises(UsageError, match="must be finished. Split 1 is not"):
+        load_models(tmp_path / "run")
+    train(tiny, plan, out=tmp_path / "run", jobs=1, resume=True)
+    assert comparable(tmp_path / "run") == comparable(tmp_path / "whole")
+
+
+def test_a_finished_run_is_not_trained_again(tiny, plan, tmp_path):
+    first = train(tiny, plan, out=tmp_path / "run", jobs=1)
+    before = comparable(tmp_path / "run")
+    second = train(tiny, plan, out=tmp_path / "run", jobs=1, resume=True)
+    assert (first.test, first.split_seconds) == (second.test, second.split_seconds)
+    assert comparable(tmp_path / "run") == before
+
+
+def test_another_run_is_refused(tiny, plan, tmp_path):
+    train(tiny, plan, out=tmp_path / "run", jobs=1)
+    other = Plan(options={**plan.options, "hidden": 9}, train=plan.train, num_splits=2)
+    with pytest.raises(UsageError, match="options.hidden is 8 there, 9 here"):
+        train(tiny, other, out=tmp_path / "run", resume=True)
+    config = json.loads((tmp_path / "run/config.json").read_text())
+    (tmp_path / "run/config.json").write_text(json.dumps({**config, "edhnn_version": "0.0.1"}))
+    with pytest.raises(UsageError, match=r"begun by edhnn 0.0.1; this is .* in another folder"):
+        train(tiny, plan, out=tmp_path / "run", resume=True)
+    (tmp_path / "run/config.json").write_text(json.dumps({**config, "format": 99}))
+    with pytest.raises(DataError, match=r"format must be 1. Got 99"):
+        load_models(tmp_path / "run")
+    (tmp_path / "run/config.json").write_text("{")
+    with pytest.raises(DataError, match="must be JSON"):
+        load_models(tmp_path / "run")
+
+
+def test_a_folder_of_something_else_is_refused(tiny, plan, tmp_path):
+    (tmp_path / "thesis.tex").write_text("dear")
+    with pytest.raises(UsageError, match="not of a run"):
+        train(tiny, plan, out=tmp_path, resume=True)
+    with pytest.raises(UsageError, match="It is a file"):
+        train(tiny, plan, out=tmp_path / "thesis.tex")
+    with pytest.raises(UsageError, match="'.*thesis.tex' must be a folder, to hold 'run'. It is a file"):
+        train(tiny, plan, out=tmp_path / "thesis.tex" / "run")
+
+
+def test_two_processes_do_not_train_in_one_folder(tiny, plan, tmp_path):
+    RunFolder(tmp_path / "run").begin(plan.to_json(tiny, choose_splits(tiny, 2)), choose_splits(tiny, 2), resume=False)
+    with locked(tmp_path / "run/lock") as mine:
+        assert mine
+        with pytest.raises(UsageError, match="another process"):
+            train(tiny, plan, out=tmp_path / "run", resume=True)
+
+
+def test_a_damaged_checkpoint_is_named(tiny, plan, tmp_path):
+    RunFolder(tmp_path / "run").begin(plan.to_json(tiny, choose_splits(tiny, 2)), choose_splits(tiny, 2), resume=False)
+    (tmp_path / "run/splits/00").mkdir()
+    (tmp_path / "run/splits/00/state.safetensors").write_bytes(b"\x08\x00\x00\x00\x00\x00\x00\x00{")
+    with pytest.raises(DataError, match=r"state.safetensors.*Delete the folder"):
+        train(tiny, plan, out=tmp_path / "run", resume=True, jobs=1)
+
+
+def test_a_split_that_diverges_at_once_leaves_no_model(tiny, tmp_path):
+    wild = replace(tiny, x=tiny.x * 1e30)
+    plan = Plan(options={"hidden": 8, "norm": "none"}, train=TrainConfig(epochs=9, learning_rate=1e10), num_splits=1)
+    with pytest.raises(DivergedError, match="At epoch 1 it is not") as caught:
+        train(wild, plan, out=tmp_path / "run", jobs=1)
+    assert "is kept" not in str(caught.value)
+    assert not (tmp_path / "run/splits/00/model").exists()
+
+
+@pytest.mark.slow
+def test_a_worker_that_fails_is_heard(tiny, plan, tmp_path):
+    from edhnn.errors import WorkerError
+
+    splits = choose_splits(tiny, 2)
+    RunFolder(tmp_path / "run").begin(plan.to_json(tiny, splits), splits, resume=False)
+    (tmp_path / "run/splits/00").mkdir()
+    (tmp_path / "run/splits/00/state.safetensors").write_bytes(b"\x08\x00\x00\x00\x00\x00\x00\x00{")
+    with pytest.raises(WorkerError, match="Delete the folder"):
+        train(tiny, plan, out=tmp_path / "run", resume=True, jobs=2)
+    assert not (tmp_path / "run/inputs.safetensors").exists()
+
+
+def test_partly_labelled_data_splits_its_labelled_nodes(tiny):
+    y = tiny.y.clone()
+    y[::4] = -1
+    part = NodeDataset(name="part", hypergraph=tiny.hypergraph, x=tiny.x, y=y, task="classification")
+    for split in choose_splits(part, 3):
+        together = torch.cat([split.train, split.valid, split.test])
+        assert sorted(together.tolist()) == (y >= 0).nonzero()[:, 0].tolist()
+
+
+def test_the_run_evaluates_to_what_it_reported(tiny, plan, tmp_path):
+    summary = train(tiny, plan, out=tmp_path / "run", jobs=1)
+    found = evaluate_run(tmp_path / "run", tiny)
+    assert found["same_data"]
+    assert found["together"] is None
+    assert [100 * each["accuracy"] for each in found["each"]] == summary.test
+    assert 100 * found["mean"]["accuracy"] == pytest.approx(summary.test_mean)
+
+
+def test_how_many_splits_at_once(tiny, plan, monkeypatch):
+    assert choose_jobs(tiny, plan, 1) == 1
+    assert choose_jobs(tiny, plan, 10) == 1  # too short for processes to be worth their start
+    large = Plan(options={"hidden": 512, "num_iterations": 8})
+    assert choose_jobs(tiny, large, 10) == min(cores(), 10)
+    monkeypatch.setattr("edhnn.runs.run.total_memory", lambda: 2**29)
+    assert choose_jobs(tiny, large, 10) == 1
