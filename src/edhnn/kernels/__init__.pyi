@@ -9,6 +9,10 @@ from .links import sparse_links as sparse_links
 from .messages import gather_sum as gather_sum
 from .messages import pair_sum as pair_sum
 from .options import Moments as Moments
+from .perceptron import Hidden as Hidden
+from .perceptron import pair_moments as pair_moments
+from .perceptron import pair_perceptron_sum as pair_perceptron_sum
+from .perceptron import perceptron as perceptron
 from .proximal import prox_cardinality as prox_cardinality
 from .proximal import prox_total_variation as prox_total_variation
 from .rows import add_bias as add_bias

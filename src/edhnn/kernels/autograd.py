@@ -377,25 +377,50 @@ add_bias = Operator(
 )
 
 
+SMALL_WORK = 1 << 20
+"""Multiplications that one thread has done before a second one is awake: about 40 microseconds."""
+
+
+class small_work:  # noqa: N801
+    """Within the block torch uses one thread if the work, in multiplications, is small.
+
+    MKL shares even a product of 100 rows among all threads. Waking them costs more than the product, and on a busy
+    machine milliseconds. The number of threads does not change the result (docs/adr/0011).
+    """
+
+    __slots__ = ("threads",)
+
+    def __init__(self, work: int) -> None:
+        self.threads = torch.get_num_threads() if work <= SMALL_WORK else 1
+
+    def __enter__(self) -> None:
+        if self.threads > 1:
+            torch.set_num_threads(1)
+
+    def __exit__(self, *_: object) -> None:
+        if self.threads > 1:
+            torch.set_num_threads(self.threads)
+
+
 class _Linear(Function):
     """A linear layer of rows whose bias has a gradient summed in our order; products are torch's."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-        """The layer."""
+        """Apply the layer."""
         ctx.save_for_backward(x, weight)
-        return torch.addmm(bias, x, weight.t())
+        with small_work(len(x) * weight.numel()):
+            return torch.addmm(bias, x, weight.t())
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         """The gradients of x, weight and bias."""
         x, weight = ctx.saved_tensors
         wants = ctx.needs_input_grad
-        return (
-            grad.mm(weight) if wants[0] else None,
-            grad.t().mm(x) if wants[1] else None,
-            column_sum(grad, None) if wants[2] else None,
-        )
+        with small_work(len(x) * weight.numel()):
+            grad_x = grad.mm(weight) if wants[0] else None
+            grad_weight = grad.t().mm(x) if wants[1] else None
+        return grad_x, grad_weight, column_sum(grad, None) if wants[2] else None
 
 
 class _ScaleColumns(Function):

@@ -9,13 +9,13 @@ With one layer it is an affine map of the (normalised) input.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from itertools import pairwise
 from typing import Literal, get_args
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
+from torch.nn.modules import module
 
 from edhnn import kernels
 from edhnn.errors import UsageError, unknown_name
@@ -180,8 +180,22 @@ class MLP(nn.Module):
 
     def forward(self, x: Float[Tensor, "R D"]) -> Float[Tensor, "R D2"]:
         """Apply the perceptron to each row."""
-        out: Tensor = self.last(self.hidden(x))
-        return out
+        if self.norm == "batch" or x.dim() != 2 or not self._is_plain():
+            out: Tensor = self.last(self.hidden(x))
+            return out
+        linears = [(linear.weight, linear.bias) for linear in self.linears]
+        hidden = [self.after_linear(norm) for norm in self.norms]
+        norm = self.input_norm
+        given = None if norm is None else kernels.Hidden(norm.weight, norm.bias, norm.eps)  # type: ignore[arg-type]
+        return kernels.perceptron(x, linears, hidden, given)  # type: ignore[arg-type]
+
+    def _is_plain(self) -> bool:
+        """Return whether no part was replaced and none has a hook, which would not be called in one step."""
+        return not module._has_any_global_hook() and all(
+            type(part) in (Linear, LayerNorm, nn.Identity)
+            and not (part._forward_hooks or part._forward_pre_hooks or part._backward_hooks or part._backward_pre_hooks)
+            for part in (*self.linears, *self.norms, *(() if self.input_norm is None else (self.input_norm,)))
+        )
 
     def hidden(self, x: Float[Tensor, "R D"]) -> Float[Tensor, "R D2"]:
         """All but the last linear layer."""
@@ -199,16 +213,14 @@ class MLP(nn.Module):
         """ReLU, norm, dropout."""
         if isinstance(norm, nn.BatchNorm1d):
             return self.dropout(norm(z.relu()))  # type: ignore[no-any-return]
-        return kernels.row_activation(z, **self.row_options(norm))  # type: ignore[arg-type]
+        return kernels.row_activation(z, **self.after_linear(norm)._asdict())
 
-    def row_options(self, norm: nn.Module) -> Mapping[str, object]:
-        """What follows a linear layer, as the kernels want to know it; takes a seed from the stream."""
-        options: dict[str, object] = {
-            "activation": "relu", "dropout": self.dropout.active_rate, "seed": self.dropout.seed()
-        }  # fmt: skip
+    def after_linear(self, norm: nn.Module) -> kernels.Hidden:
+        """Return what follows a linear layer, for the kernels; takes a seed from the stream."""
+        rate, seed = self.dropout.active_rate, self.dropout.seed()
         if isinstance(norm, nn.LayerNorm):
-            options |= {"norm_weight": norm.weight, "norm_bias": norm.bias, "norm_eps": norm.eps}
-        return options
+            return kernels.Hidden(norm.weight, norm.bias, norm.eps, rate, seed)
+        return kernels.Hidden(dropout=rate, seed=seed)
 
 
 def _make_norm(norm: NormName, width: int) -> nn.Module | None:

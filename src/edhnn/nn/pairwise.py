@@ -84,40 +84,34 @@ def pairwise_mlp_sum(
         The sums.
     """
     weight, mean, total = weighing
+    norm, depth = mlp.input_norm, len(mlp.linears)
+    eps = None if norm is None else norm.eps
+    if depth == 2:
+        return kernels.pair_perceptron_sum(
+            row,
+            column,
+            links,
+            layer,
+            mlp.after_linear(mlp.norms[0]),
+            (mlp.last.weight, mlp.last.bias),
+            norm_eps=eps,
+            weight=weight,
+            mean=mean,
+            total=total,
+            column_product=column_product,
+        )
     product = column_product or (lambda matrix: F.linear(column, matrix))
     a, b, bias = F.linear(row, layer.row), product(layer.column), layer.bias
-    moments, depth = _pair_moments(mlp, row, column), len(mlp.linears)
-    if depth == 1 and moments is None:
-        summed = kernels.gather_sum(b, links, weight, mean=mean)
-    elif depth == 1:
-        summed = kernels.pair_sum(
-            a, b, links, bias=bias, moments=moments, activation="identity", weight=weight, mean=mean
-        )
-    elif depth == 2:
-        options = mlp.row_options(mlp.norms[0])
-        summed = kernels.pair_sum(a, b, links, bias=bias, moments=moments, weight=weight, mean=mean, **options)  # type: ignore[arg-type]
-    else:
+    moments = None if eps is None else kernels.pair_moments(row, column, eps)
+    if depth > 2:
         summed = _deep(mlp, a, b, bias, moments, links, weight, mean)
-    if depth > 1:
         return kernels.linear(summed, mlp.last.weight, mlp.last.bias, total)
     if moments is not None:
-        return summed
+        return kernels.pair_sum(
+            a, b, links, bias=bias, moments=moments, activation="identity", weight=weight, mean=mean
+        )
+    summed = kernels.gather_sum(b, links, weight, mean=mean)
     return kernels.add_bias(summed + (a if total is None else total[:, None] * a), bias, total)
-
-
-def _pair_moments(mlp: MLP, row: Tensor, column: Tensor) -> Moments | None:
-    """What the input norm needs to know of each end."""
-    if mlp.input_norm is None:
-        return None
-    assert isinstance(mlp.input_norm, nn.LayerNorm)
-    width = row.shape[1] + column.shape[1]
-    kappa = row.shape[1] * column.shape[1] / width**2
-    return Moments(*_moments(row, width), *_moments(column, width), kappa=kappa, eps=mlp.input_norm.eps)
-
-
-def _moments(x: Tensor, width: int) -> tuple[Tensor, Tensor]:
-    mean, spread = kernels.row_moments(x, width)
-    return spread, mean
 
 
 def _deep(
