@@ -1,4 +1,4 @@
-"""Which implementation runs, how one is forced, and how the command says so."""
+"""Which implementation runs, how one is forced, and how the command reports it."""
 
 import os
 import subprocess
@@ -17,7 +17,7 @@ from tests.kernels.strategies import random_case
 
 @pytest.fixture
 def free(monkeypatch):
-    """Nobody has chosen an implementation."""
+    """Reset the chosen implementation."""
     monkeypatch.delenv("EDHNN_KERNELS", raising=False)
     monkeypatch.setattr(backend, "_active", None)
 

@@ -30,7 +30,7 @@ def test_it_is_the_loop_over_links(implementation, dtype, problem, options):
     links, channels, draw = build(problem, dtype)
     tensors = pair_arguments(links, channels, draw, options)
     if options["shift"] and dtype == torch.float32:
-        tensors["a"] = tensors["a"] - 25.0  # a mean of 5: 30 alone costs float32 half its digits, whoever computes
+        tensors["a"] = tensors["a"] - 25.0  # a mean of 5: 30 alone costs float32 half its digits, on any backend
     compare(
         implementation,
         lambda leaves: call_pair(pair_sum, leaves, links, options),

@@ -120,3 +120,15 @@ def test_the_same_mask_serves_the_definition_and_the_fast_path():
     torch.testing.assert_close(fast, slow, rtol=1e-12, atol=1e-12)
     operator.rho.dropout.seeds.restart(8)
     assert not torch.allclose(operator.sum_to_nodes(h, hypergraph), fast)
+
+
+def test_hooks_on_the_layers_of_a_perceptron_are_called():
+    mlp, seen = MLP(3, 4, 2, 2), []
+    expected = mlp(torch.ones(5, 3))
+    hooks = [part.register_forward_hook(lambda *_: seen.append(1)) for part in mlp.linears]
+    assert torch.equal(mlp(torch.ones(5, 3)), expected)
+    assert len(seen) == 2
+    for hook in hooks:
+        hook.remove()
+    mlp(torch.ones(5, 3))
+    assert len(seen) == 2

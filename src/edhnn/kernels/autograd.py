@@ -1,15 +1,15 @@
 """The native network kernels as torch operators: ``edhnn::gather_sum``, ``edhnn::pair_sum`` and so on.
 
 An `Operator` has one schema, one kernel and one gradient. Autograd, torch.compile and torch.export see it as a
-registered operator. A call that nobody watches (plain tensors, run eagerly) leaves torch's dispatcher out, which costs
-more than a kernel on a small hypergraph does, and hands the same kernel and the same gradient to autograd directly.
+registered operator. An eager call with plain tensors skips torch's dispatcher, which costs more than a kernel on a
+small hypergraph, and passes the same kernel and the same gradient to autograd directly.
 
-An exported program that meets an operator where the native library is not built is served by the torch kernels.
+An exported program that runs where the native library is not built uses the torch kernels.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, get_type_hints
 
 import torch
@@ -30,15 +30,15 @@ Outputs = Any
 
 
 def _fields(options: type[PairOptions] | type[RowOptions]) -> str:
-    """The fields of an options tuple as a schema spells them."""
+    """Return the fields of an options tuple as a schema spells them."""
     return ", ".join(f"{_SCHEMA_TYPES[kind]} {name}" for name, kind in get_type_hints(options).items())
 
 
 _LINKS = ", ".join(f"Tensor{'?' if name.endswith('_link') else ''} {name}" for name in Links.__dataclass_fields__)
 
 
-def is_watched(inputs: Inputs) -> bool:
-    """Whether a tracer, a dispatch mode, a functorch transform or a tensor of another class is to see the call."""
+def is_watched(inputs: Sequence[Any]) -> bool:
+    """Return whether a tracer, a dispatch mode, functorch or a tensor of another class must see the call."""
     return (
         torch.compiler.is_compiling()
         or torch._C._len_torch_dispatch_stack() > 0
@@ -49,7 +49,7 @@ def is_watched(inputs: Inputs) -> bool:
 
 
 class Operator:
-    """A kernel that torch knows.
+    """A kernel that is registered with torch.
 
     Args:
         schema: Its name, arguments and outputs, in torch's language.
@@ -81,7 +81,7 @@ class Operator:
         )
 
     def __call__(self, *inputs: Any) -> Outputs:
-        """Run the kernel, so that whoever watches sees it."""
+        """Run the kernel, through torch's dispatcher where a tracer must see it."""
         if is_watched(inputs):
             return self.registered(*inputs)
         if not torch.is_grad_enabled():
@@ -90,7 +90,7 @@ class Operator:
 
 
 def applied(function: type[Function]) -> Callable[..., Outputs]:
-    """A function's ``apply`` without what torch.autograd does for functorch, of which `is_watched` knows."""
+    """Return a function's ``apply`` without torch's support for functorch, which `is_watched` excludes."""
     return super(Function, function).apply  # type: ignore[misc, no-any-return]
 
 
@@ -125,6 +125,11 @@ def _refusal(name: str) -> Callable[..., Outputs]:
 
 def _like(tensor: Tensor) -> Tensor:
     return torch.empty_like(tensor, memory_format=torch.contiguous_format)
+
+
+def _filled(gradients: Sequence[Tensor | None]) -> list[Tensor]:
+    """Return the gradients as a schema has them: an empty tensor in place of each that is absent."""
+    return [torch.empty(0) if gradient is None else gradient for gradient in gradients]
 
 
 # --- gather_sum and link_dot: each other's derivatives, so they can be differentiated any number of times -------------
@@ -218,7 +223,7 @@ def _pair_kernel(a: Tensor, b: Tensor, *rest: Any) -> Tensor:
 
 
 def _pair_gradient(grad: Tensor, a: Tensor, b: Tensor, *rest: Any) -> list[Tensor]:
-    return native_backend.pair_sum_backward(grad, a, b, rest[:6], PairOptions(*rest[6:-1]), rest[-1])
+    return _filled(native_backend.pair_sum_backward(grad, a, b, rest[:6], PairOptions(*rest[6:-1]), rest[-1]))
 
 
 def _pair_gradient_fake(_grad: Tensor, a: Tensor, b: Tensor, *rest: Any) -> list[Tensor]:
@@ -266,7 +271,7 @@ def _rows_kernel(x: Tensor, *options: Any) -> Tensor:
 
 
 def _rows_gradient(grad: Tensor, x: Tensor, *options: Any) -> list[Tensor]:
-    return native_backend.row_activation_backward(grad, x, RowOptions(*options))
+    return _filled(native_backend.row_activation_backward(grad, x, RowOptions(*options)))
 
 
 def _rows_gradient_fake(_grad: Tensor, *inputs: Any) -> list[Tensor]:
@@ -409,15 +414,15 @@ class _Linear(Function):
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
         """Apply the layer."""
         ctx.save_for_backward(x, weight)
-        with small_work(len(x) * weight.numel()):
-            return torch.addmm(bias, x, weight.t())
+        with small_work(x.shape[0] * weight.numel()):
+            return torch.nn.functional.linear(x, weight, bias)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        """The gradients of x, weight and bias."""
+        """Return the gradients of x, weight and bias."""
         x, weight = ctx.saved_tensors
         wants = ctx.needs_input_grad
-        with small_work(len(x) * weight.numel()):
+        with small_work(x.shape[0] * weight.numel()):
             grad_x = grad.mm(weight) if wants[0] else None
             grad_weight = grad.t().mm(x) if wants[1] else None
         return grad_x, grad_weight, column_sum(grad, None) if wants[2] else None
@@ -428,13 +433,13 @@ class _ScaleColumns(Function):
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, factor: Tensor) -> Tensor:
-        """The product."""
+        """Return the product."""
         ctx.save_for_backward(x, factor)
         return x * factor
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        """The gradients of x and the factors."""
+        """Return the gradients of x and the factors."""
         x, factor = ctx.saved_tensors
         wants = ctx.needs_input_grad
         return grad * factor if wants[0] else None, column_sum(grad * x, None) if wants[1] else None

@@ -25,12 +25,12 @@ _active: str | None = None
 
 
 def native_available() -> bool:
-    """Whether the native kernels are built and fit this version of the package."""
+    """Return whether the native kernels are built and fit this version of the package."""
     return native_backend.BUILT
 
 
 def active() -> str:
-    """The implementation in use: ``"native"`` or ``"torch"``.
+    """Return the implementation in use: ``"native"`` or ``"torch"``.
 
     Raises:
         UsageError: if ``EDHNN_KERNELS`` names neither, or asks for native kernels that are not built.
@@ -60,7 +60,7 @@ def choose(implementation: str | None) -> str | None:
 
 
 def use_native(values: Tensor, *others: Tensor | None, has_gradient: bool = True) -> bool:
-    """Whether this call is served natively: built, wanted, CPU, and float32 or float64.
+    """Return whether this call is served natively: built, wanted, CPU, and float32 or float64.
 
     Args:
         values: The kernel's main argument.

@@ -24,7 +24,7 @@ _BLOCK = 1 << 16  # words drawn at a time: they stay in the cache
 
 
 def threshold_of(rate: float) -> int:
-    """How many of the 65536 values drop a channel.
+    """Return how many of the 65536 values drop a channel.
 
     Raises:
         UsageError: if the rate is not in [0, 1), as rounded to 1/65536.
@@ -36,19 +36,19 @@ def threshold_of(rate: float) -> int:
 
 
 def scale_of(threshold: int) -> float:
-    """What kept values are multiplied by."""
+    """Return what kept values are multiplied by."""
     return LEVELS / (LEVELS - threshold)
 
 
 def signed_seed(seed: int) -> int:
-    """The seed's lowest 64 bits, as a signed number."""
+    """Return the seed's lowest 64 bits, as a signed number."""
     return (seed + (1 << 63)) % (1 << 64) - (1 << 63)
 
 
 def drop_mask(
     links: Int[Tensor, " I"] | int, channels: int, threshold: int, seed: int, device: torch.device | None = None
 ) -> Bool[Tensor, "I C"]:
-    """Which channels of which links are dropped.
+    """Return which channels of which links are dropped.
 
     Args:
         links: The numbers of the links, or how many there are, numbered from 0.
@@ -87,7 +87,7 @@ def _splitmix(x: Tensor) -> Tensor:
 
 
 def _shift(x: Tensor, by: int) -> Tensor:
-    """A shift to the right that fills with zeros."""
+    """Return a shift to the right that fills with zeros."""
     return (x >> by) & ((1 << (64 - by)) - 1)
 
 
@@ -98,7 +98,7 @@ def _keys(numbers: Tensor, seed: int) -> tuple[Tensor, Tensor]:
 
 
 def _low_half(x: Tensor) -> Tensor:
-    """The low 32 bits, as signed numbers of 32 bits."""
+    """Return the low 32 bits, as signed numbers of 32 bits."""
     return (((x & 0xFFFFFFFF) ^ 0x80000000) - 0x80000000).int()
 
 

@@ -1,8 +1,8 @@
-r"""Links: who is joined to whom, in both compressed orders. What the network kernels sum over.
+r"""Links: which rows and columns are joined, in both compressed orders. The network kernels sum over them.
 
 A link joins a row r to a column s. For a hypergraph, rows are nodes and columns hyperedges, or the other way round; for
 a sparse feature matrix, rows are its rows and columns its features. Each order has pointers, the other end of each
-link, and the link's number, by which weights and dropout masks are told apart:
+link, and the link's number, which identifies its weight and its dropout mask:
 
     columns of row r:   row_column[row_ptr[r] : row_ptr[r + 1]],   their numbers row_link[...]
     rows of column s:   column_row[column_ptr[s] : column_ptr[s + 1]],   their numbers column_link[...]
@@ -103,7 +103,7 @@ class Links:
 
     @_kept
     def row_index(self) -> Int[Tensor, " I"]:
-        """The row of each link, in row order."""
+        """Return the row of each link, in row order."""
         return _owners(self.row_ptr)
 
     @_kept
@@ -132,7 +132,7 @@ def edge_links(hypergraph: Hypergraph) -> Links:
 
 @torch.inference_mode(False)
 def sparse_links(matrix: Tensor) -> Links:
-    r"""The stored entries of a sparse matrix: row r is linked to column s, and ``matrix.values()`` are the weights.
+    r"""Return links for the stored entries of a sparse matrix; ``matrix.values()`` are the weights.
 
     ``gather_sum(w, sparse_links(x), x.values())`` is the product $x\,w$ with the transpose stored for the gradient.
 

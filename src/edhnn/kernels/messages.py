@@ -16,7 +16,7 @@ from edhnn.kernels.torch_backend import network as torch_network
 def gather_sum(
     x: Float[Tensor, "S C"], links: Links, weight: Float[Tensor, " I"] | None = None, *, mean: bool = False
 ) -> Float[Tensor, "R C"]:
-    r"""Each row's sum over its links of the columns' values.
+    r"""Return each row's sum over its links of the columns' values.
 
     $\mathrm{out}_r = \sum_{(r, s)} w_{rs}\, x_s$, and with ``mean`` divided by the number of r's links. A row without
     links gets 0. Gradients with respect to ``x`` and ``weight``, of any order.
@@ -24,7 +24,7 @@ def gather_sum(
 
     Args:
         x: Values on columns.
-        links: Who is joined to whom.
+        links: Which rows and columns are joined.
         weight: A weight per link, by its number; ``None`` means 1.
         mean: Divide by the number of links, not by the sum of weights.
 
@@ -84,7 +84,7 @@ def pair_sum(
     Args:
         a: Values on rows.
         b: Values on columns.
-        links: Who is joined to whom.
+        links: Which rows and columns are joined.
         bias: Added before the activation.
         moments: LayerNorm on the concatenated input.
         activation: ``relu``, ``identity``, ``gelu`` or ``tanh``; the first two run natively.
@@ -92,7 +92,7 @@ def pair_sum(
         norm_bias: Shift of that LayerNorm.
         norm_eps: Added to its variance.
         dropout: Probability that a channel of a message is dropped; the others are scaled to keep the mean.
-        seed: What the mask depends on, beside link and channel: another seed, another mask.
+        seed: Seed of the mask, which also depends on link and channel.
         weight: A weight per link, by its number; ``None`` means 1.
         mean: Divide by the number of a row's links, not by the sum of weights.
 

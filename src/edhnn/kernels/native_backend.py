@@ -76,12 +76,17 @@ def _run(name: str, dtype: torch.dtype, *arguments: Any) -> None:
 
 
 def _plain(tensor: Tensor) -> Tensor:
-    """The tensor lying in memory row by row, as C reads it."""
+    """Return the tensor lying in memory row by row, as C reads it."""
     return tensor if tensor.is_contiguous() and not tensor.is_neg() else tensor.resolve_neg().contiguous()
 
 
 def _plain_or_none(tensor: Tensor | None) -> Tensor | None:
     return None if tensor is None else _plain(tensor)
+
+
+def _empty_like(tensor: Tensor | None) -> Tensor | None:
+    """Return a new tensor of the same shape and type, row by row; nothing for nothing."""
+    return None if tensor is None else torch.empty_like(tensor, memory_format=torch.contiguous_format)
 
 
 def _address(tensor: Tensor | None) -> int:
@@ -101,7 +106,7 @@ def gather_sum(x: Float[Tensor, "S C"], links: LinkParts, weight: Float[Tensor, 
 
 
 def link_dot(x: Float[Tensor, "S C"], grad: Float[Tensor, "R C"], links: LinkParts, mean: int) -> Float[Tensor, " I"]:
-    """The gradient of `gather_sum` with respect to its weight."""
+    """Return the gradient of `gather_sum` with respect to its weight."""
     x, grad = _plain(x), _plain(grad)
     out = torch.empty(len(links[1]), dtype=x.dtype)
     tensors = x.data_ptr(), 0, 0, grad.data_ptr(), out.data_ptr()
@@ -118,7 +123,7 @@ def _gather(x: Tensor, links: LinkParts, mean: int) -> tuple[int, ...]:
 
 def pair_sum(a: Float[Tensor, "R C"], b: Float[Tensor, "S C"], links: LinkParts, options: PairOptions) -> Tensor:
     """See `edhnn.kernels.pair_sum`."""
-    out = torch.empty(a.shape, dtype=a.dtype)
+    out = torch.empty_like(a, memory_format=torch.contiguous_format)
     _pair("pair_forward", a, b, links, options, (out.data_ptr(), *(0,) * 11))
     return out
 
@@ -130,13 +135,11 @@ def pair_sum_backward(
     links: LinkParts,
     options: PairOptions,
     wants_weight: bool,
-) -> list[Tensor]:
-    """Gradients of a, b, bias, the four moments, norm_weight, norm_bias and weight; empty where there is none."""
-    tensors = (a, b, *options.tensors[:-1], options.weight if wants_weight else None)
-    made = [torch.empty(0 if tensor is None else tensor.shape, dtype=a.dtype) for tensor in tensors]
+) -> list[Tensor | None]:
+    """Return the gradients of a, b, bias, the four moments, norm_weight, norm_bias and weight."""
+    made = [_empty_like(x) for x in (a, b, *options.tensors[:-1], options.weight if wants_weight else None)]
     grad = _plain(grad)
-    wanted = (0 if tensor is None else out.data_ptr() for tensor, out in zip(tensors, made, strict=True))
-    _pair("pair_backward", a, b, links, options, (0, grad.data_ptr(), *wanted))
+    _pair("pair_backward", a, b, links, options, (0, grad.data_ptr(), *map(_address, made)))
     return made
 
 
@@ -155,18 +158,18 @@ def _pair(name: str, a: Tensor, b: Tensor, links: LinkParts, options: PairOption
 
 def row_activation(x: Float[Tensor, "R C"], options: RowOptions) -> Float[Tensor, "R C"]:
     """See `edhnn.kernels.row_activation`."""
-    out = torch.empty(x.shape, dtype=x.dtype)
+    out = torch.empty_like(x, memory_format=torch.contiguous_format)
     _rows("rows_forward", x, options, (out.data_ptr(), 0, 0, 0, 0))
     return out
 
 
-def row_activation_backward(grad: Float[Tensor, "R C"], x: Float[Tensor, "R C"], options: RowOptions) -> list[Tensor]:
-    """Gradients of x, norm_weight and norm_bias; empty where there is none."""
-    tensors = (x, options.norm_weight, options.norm_bias)
-    made = [torch.empty(0 if tensor is None else tensor.shape, dtype=x.dtype) for tensor in tensors]
+def row_activation_backward(
+    grad: Float[Tensor, "R C"], x: Float[Tensor, "R C"], options: RowOptions
+) -> list[Tensor | None]:
+    """Return the gradients of x, norm_weight and norm_bias."""
+    made = [_empty_like(tensor) for tensor in (x, options.norm_weight, options.norm_bias)]
     grad = _plain(grad)
-    wanted = (0 if tensor is None else out.data_ptr() for tensor, out in zip(tensors, made, strict=True))
-    _rows("rows_backward", x, options, (0, grad.data_ptr(), *wanted))
+    _rows("rows_backward", x, options, (0, grad.data_ptr(), *map(_address, made)))
     return made
 
 
@@ -193,9 +196,9 @@ def row_moments_backward(
     mean: Float[Tensor, " R"],
     width: int,
 ) -> Float[Tensor, "R C"]:
-    """The gradient of x."""
+    """Return the gradient of x."""
     x, mean, grad_mean, grad_spread = _plain(x), _plain(mean), _plain(grad_mean), _plain(grad_spread)
-    grad_x = torch.empty(x.shape, dtype=x.dtype)
+    grad_x = torch.empty_like(x)
     addresses = (*map(_address, (x, mean)), 0, *map(_address, (grad_mean, grad_spread, grad_x)))
     _run("moments_backward", x.dtype, _MOMENTS.pack(*x.shape, torch.get_num_threads(), width, *addresses))
     return grad_x
@@ -215,7 +218,7 @@ def add_bias(
 ) -> Float[Tensor, "R C"]:
     """See `edhnn.kernels.add_bias`."""
     x, bias, weight = _plain(x), _plain(bias), _plain_or_none(weight)
-    out = torch.empty(x.shape, dtype=x.dtype)
+    out = torch.empty_like(x)
     addresses = x.data_ptr(), _address(weight), bias.data_ptr(), out.data_ptr()
     _run("add_bias", x.dtype, _COLUMNS.pack(*x.shape, torch.get_num_threads(), *addresses))
     return out
@@ -245,7 +248,7 @@ def fold_norm_backward(
     """Gradients of weight, norm_weight and norm_bias; that of bias is ``grad_bias``."""
     given = [_plain(tensor) for tensor in (weight, norm_weight, norm_bias)]
     grads = [_plain(tensor) for tensor in (grad_first, grad_second, grad_bias)]
-    made = [torch.empty(tensor.shape, dtype=weight.dtype) for tensor in given]
+    made = [torch.empty_like(tensor) for tensor in given]
     sizes_and_threads = len(weight), grad_first.shape[1], grad_second.shape[1], torch.get_num_threads()
     tensors = (given[0], None, *given[1:], None, None, None, *grads, *made)
     _run("fold_backward", weight.dtype, _FOLD.pack(*sizes_and_threads, *map(_address, tensors)))
@@ -314,7 +317,7 @@ def segment_softmax(scores: Float[Tensor, "I H"], edge_ptr: Int[Tensor, " E_plus
 def segment_softmax_backward(
     grad: Float[Tensor, "I H"], soft: Float[Tensor, "I H"], edge_ptr: Int[Tensor, " E_plus_1"]
 ) -> Float[Tensor, "I H"]:
-    """The gradient of the scores, from that of the softmax and the softmax itself."""
+    """Return the gradient of the scores, from that of the softmax and the softmax itself."""
     out = torch.empty(grad.shape, dtype=grad.dtype)
     soft = _plain(soft)
     _segments("segment_softmax_backward", grad, edge_ptr, soft.data_ptr(), out.data_ptr())
@@ -322,7 +325,7 @@ def segment_softmax_backward(
 
 
 def segment_argmax(values: Float[Tensor, "I D"], edge_ptr: Int[Tensor, " E_plus_1"]) -> Int[Tensor, "E D"]:
-    """The first row with a hyperedge's largest value, NaN counting as the largest; -1 for an empty hyperedge."""
+    """Return the first row with a hyperedge's largest value, NaN counting as the largest; -1 for an empty hyperedge."""
     out = torch.empty((len(edge_ptr) - 1, values.shape[1]), dtype=torch.int64)
     _segments("segment_argmax", values, edge_ptr, out.data_ptr())
     return out

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import torch
+import torch.nn.functional as F  # noqa: N812
 from jaxtyping import Float
 from torch import Tensor
 from torch.autograd import Function, forward_ad
@@ -171,8 +172,8 @@ def _composed_pair(
     column_product: Callable[[Tensor], Tensor] | None = None,
 ) -> Tensor:
     matrix_row, matrix_column, bias = first
-    a = torch.nn.functional.linear(row, matrix_row)
-    b = (column_product or (lambda matrix: torch.nn.functional.linear(column, matrix)))(matrix_column)
+    a = F.linear(row, matrix_row)
+    b = (column_product or (lambda matrix: F.linear(column, matrix)))(matrix_column)
     moments = None if norm_eps is None else pair_moments(row, column, norm_eps)
     summed = pair_sum(a, b, links, bias=bias, moments=moments, weight=weight, mean=mean, **hidden._asdict())
     return linear(summed, *last, total)
@@ -193,7 +194,7 @@ def _fused(x: Tensor, tensors: Sequence[Tensor | None]) -> bool:
         and active() == "native"
         and forward_ad._current_level < 0
         and not torch.is_autocast_enabled("cpu")
-        and not is_watched(tensors)  # type: ignore[arg-type]
+        and not is_watched(tensors)
         and all(tensor is None or (tensor.dtype == dtype and tensor.is_cpu) for tensor in tensors)
     )
 
@@ -203,22 +204,22 @@ class _Perceptron(Function):
 
     @staticmethod
     def forward(ctx: Any, settings: tuple[Settings, ...], normed: bool, x: Tensor, *tensors: Tensor) -> Tensor:
-        """Apply the layers; keep the input of each linear layer and what the gradient of each step on rows needs."""
+        """Apply the layers; keep their inputs and what the gradients of the steps on rows need."""
         layers = tensors[2 * len(settings) :]
         options = [RowOptions(*tensors[2 * k : 2 * k + 2], *step) for k, step in enumerate(settings)]
         inputs, before = [], []
-        with small_work(len(x) * layers[0].numel()):
+        with small_work(x.shape[0] * layers[0].numel()):
             if normed:
                 before.append(x)
                 x = native_backend.row_activation(x, options[0])
             for k in range(0, len(layers) - 2, 2):
                 inputs.append(x)
-                z = torch.addmm(layers[k + 1], x, layers[k].t())
+                z = F.linear(x, layers[k], layers[k + 1])
                 step = options[k // 2 + normed]
                 x = native_backend.row_activation(z, step)
                 before.append(x if step.norm_weight is None else z)  # without a norm the sign of the output is enough
             inputs.append(x)
-            out = torch.addmm(layers[-1], x, layers[-2].t())
+            out = F.linear(x, layers[-2], layers[-1])
         ctx.save_for_backward(*tensors, *inputs, *before)
         ctx.settings, ctx.normed, ctx.count = settings, normed, len(tensors)
         return out
@@ -240,12 +241,10 @@ class _Perceptron(Function):
         g: Tensor | None = grad
 
         def through_rows(g: Tensor, k: int) -> Tensor:
-            grad_x, *grad_norm = native_backend.row_activation_backward(g, before[k], options[k])
-            if options[k].norm_weight is not None:
-                grad_norms[2 * k : 2 * k + 2] = grad_norm
+            grad_x, *grad_norms[2 * k : 2 * k + 2] = native_backend.row_activation_backward(g, before[k], options[k])
             return grad_x
 
-        with small_work(len(grad) * layers[0].numel()):
+        with small_work(grad.shape[0] * layers[0].numel()):
             for k in reversed(range(len(inputs))):
                 if wants[first_layer + 2 * k]:
                     grad_layers[2 * k] = g.t().mm(inputs[k])
@@ -282,8 +281,8 @@ class _PairPerceptron(Function):
         """Return the sums."""
         row, column, matrix_row, matrix_column, bias, norm_weight, norm_bias, last, last_bias = tensors
         width = row.shape[1] + column.shape[1]
-        with small_work(max(len(row), len(column)) * matrix_row.numel()):
-            a, b = row.mm(matrix_row.t()), column.mm(matrix_column.t())
+        with small_work(max(row.shape[0], column.shape[0]) * matrix_row.numel()):
+            a, b = F.linear(row, matrix_row), F.linear(column, matrix_column)
             moments: tuple[Tensor | None, ...] = (None,) * 4
             if normed:
                 (mu_row, q_row), (mu_column, q_column) = (native_backend.row_moments(x, width) for x in (row, column))
@@ -291,9 +290,9 @@ class _PairPerceptron(Function):
             options = PairOptions(bias, *moments, norm_weight, norm_bias, *options[7:])
             summed = native_backend.pair_sum(a, b, links.parts, options)
             if total is None:
-                out = torch.addmm(last_bias, summed, last.t())
+                out = F.linear(summed, last, last_bias)
             else:
-                out = native_backend.add_bias(summed.mm(last.t()), last_bias, total)
+                out = native_backend.add_bias(F.linear(summed, last), last_bias, total)
         ctx.save_for_backward(*tensors, a, b, summed, *moments)
         ctx.links, ctx.options, ctx.normed, ctx.total = links, options[7:], normed, total
         return out
@@ -308,7 +307,7 @@ class _PairPerceptron(Function):
             fixed = ctx.links, PairOptions(*(None,) * 7, *ctx.options), ctx.normed, ctx.total
             return *(None,) * 4, *_differentiated(_pair_again, fixed, tensors, wants, grad)
         options = PairOptions(bias, *moments, norm_weight, norm_bias, *ctx.options)
-        with small_work(max(len(row), len(column)) * matrix_row.numel()):
+        with small_work(max(row.shape[0], column.shape[0]) * matrix_row.numel()):
             grad_last = grad.t().mm(summed) if wants[7] else None
             grad_last_bias = native_backend.column_sum(grad, ctx.total) if wants[8] else None
             grad_a, grad_b, grad_bias, *grads, _ = native_backend.pair_sum_backward(
@@ -326,8 +325,7 @@ class _PairPerceptron(Function):
                         grad_end += native_backend.row_moments_backward(grad_mu, grad_q, x, mu, width)
                 ends.append((grad_end, grad_x.t().mm(x) if wants[2 + place] else None))
         (grad_row, grad_matrix_row), (grad_column, grad_matrix_column) = ends
-        grad_norm = (None, None) if norm_weight is None else grads[4:6]
-        gradients = grad_row, grad_column, grad_matrix_row, grad_matrix_column, grad_bias, *grad_norm
+        gradients = grad_row, grad_column, grad_matrix_row, grad_matrix_column, grad_bias, *grads[4:6]
         return *(None,) * 4, *gradients, grad_last, grad_last_bias
 
 
@@ -338,7 +336,7 @@ def _pair_again(links: Links, options: PairOptions, normed: bool, total: Tensor 
     if normed:
         found = pair_moments(row, column, options.eps)
         moments = found.q_row, found.mu_row, found.q_column, found.mu_column
-    a, b = (torch.nn.functional.linear(*pair) for pair in ((row, matrix_row), (column, matrix_column)))
+    a, b = (F.linear(*pair) for pair in ((row, matrix_row), (column, matrix_column)))
     summed = autograd.pair_sum(a, b, *links.parts, bias, *moments, norm_weight, norm_bias, *options[7:])
     return linear(summed, last, last_bias, total)
 

@@ -17,7 +17,7 @@ def prox_total_variation(
     power: int,
     weight: Float[Tensor, " I"] | None = None,
 ) -> Float[Tensor, "I D"]:
-    r"""Proximal operator of total variation, per hyperedge and column; exact.
+    r"""Apply the exact proximal operator of total variation, per hyperedge and column.
 
     $\arg\min_z \; \eta_e (\max_v z_v - \min_v z_v)^p + \tfrac12 \sum_{v \in e} w_v (z_v - a_v)^2$
 
@@ -64,14 +64,14 @@ def prox_cardinality(
     cut_weight: Float[Tensor, " I"],
     weight: Float[Tensor, " I"] | None = None,
 ) -> Float[Tensor, "I D"]:
-    r"""Proximal operator of a cardinality-based potential (the Lovász extension of a cut), per hyperedge and column.
+    r"""Apply the proximal operator of a cardinality-based potential (the Lovász extension of a cut).
 
     $\arg\min_z \; \eta_e \langle y, \varsigma(z) \rangle^p + \tfrac12 \sum_{v \in e} w_v (z_v - a_v)^2$,
 
     $\varsigma$ sorting descending, is for $w = 1$, in the order of $\varsigma(a)$, the projection of
     $\varsigma(a) - \tau y$ onto non-increasing sequences, where $\tau = \eta_e$ for $p = 1$ and
     $\tau = 2 \eta_e \langle y, \varsigma(z) \rangle$ for $p = 2$. It is a global minimiser for every $y$; for
-    non-increasing $y$ (with $\sum y = 0$ if $p = 2$) the potential is convex and no other.
+    non-increasing $y$ (with $\sum y = 0$ if $p = 2$) the potential is convex, and only then.
     Other weights can turn the order of $a$ round: then the hyperedge is split at thresholds until each part is
     constant, which is exact too, but for convex potentials only. The torch kernel does it on every device.
     Paper: Example 1 (LEC) and Eq. 3.

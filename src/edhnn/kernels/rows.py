@@ -25,7 +25,7 @@ def row_activation(
     dropout: float = 0.0,
     seed: int = 0,
 ) -> Float[Tensor, "R C"]:
-    r"""$D(\mathrm{LN}(\sigma(x_r)))$ on every row: what follows a linear layer in an MLP, in one pass.
+    r"""Return $D(\mathrm{LN}(\sigma(x_r)))$ on every row: what follows a linear layer in an MLP, in one pass.
 
     Args:
         x: Values on rows.
@@ -34,7 +34,7 @@ def row_activation(
         norm_bias: Shift of the LayerNorm.
         norm_eps: Added to its variance.
         dropout: Probability that an entry is dropped; the others are scaled to keep the mean.
-        seed: What the mask depends on, beside row and channel: another seed, another mask.
+        seed: Seed of the mask, which also depends on row and channel.
 
     Returns:
         Values on rows.
@@ -64,7 +64,7 @@ def row_activation(
 def hash_dropout(
     x: Float[Tensor, "R C"] | Float[Tensor, " I"], rate: float, seed: int
 ) -> Float[Tensor, "R C"] | Float[Tensor, " I"]:
-    """Dropout whose mask is a function of (seed, row, channel): the same on every device, for any number of threads.
+    """Drop entries by a mask that is a function of (seed, row, channel): the same on every device, for any threads.
 
     Each entry is set to 0 with probability ``rate`` (rounded to 1/65536), and scaled by the inverse of the probability
     to stay otherwise. A vector is masked as the rows of a table of 256 channels.
@@ -72,7 +72,7 @@ def hash_dropout(
     Args:
         x: A table or a vector.
         rate: Probability that an entry is dropped.
-        seed: Another seed, another mask.
+        seed: Seed of the mask.
 
     Returns:
         The kept entries, scaled, and zeros.
@@ -98,7 +98,7 @@ def hash_dropout(
 
 
 def row_moments(x: Float[Tensor, "R C"], width: int = 1) -> tuple[Float[Tensor, " R"], Float[Tensor, " R"]]:
-    r"""$\mu_r = \tfrac1C \sum_c x_{rc}$ and $\tfrac1w \sum_c (x_{rc} - \mu_r)^2$ of every row: what LayerNorm needs.
+    r"""Return $\mu_r = \tfrac1C \sum_c x_{rc}$ and $\tfrac1w \sum_c (x_{rc} - \mu_r)^2$ of every row, for LayerNorm.
 
     Args:
         x: Values on rows.
@@ -124,7 +124,7 @@ def row_moments(x: Float[Tensor, "R C"], width: int = 1) -> tuple[Float[Tensor, 
 
 
 def column_sum(x: Float[Tensor, "R C"], weight: Float[Tensor, " R"] | None = None) -> Float[Tensor, " C"]:
-    r"""$\sum_r w_r x_{rc}$ for every column, in an order that does not depend on the number of threads.
+    r"""Return $\sum_r w_r x_{rc}$ for every column, in an order that does not depend on the number of threads.
 
     Args:
         x: Values on rows.
@@ -154,7 +154,7 @@ def column_sum(x: Float[Tensor, "R C"], weight: Float[Tensor, " R"] | None = Non
 def add_bias(
     x: Float[Tensor, "R C"], bias: Float[Tensor, " C"], weight: Float[Tensor, " R"] | None = None
 ) -> Float[Tensor, "R C"]:
-    r"""$x_{rc} + w_r b_c$; the gradient of the bias is a `column_sum`.
+    r"""Return $x_{rc} + w_r b_c$; the gradient of the bias is a `column_sum`.
 
     Args:
         x: Values on rows.
@@ -178,7 +178,7 @@ def add_bias(
 
 
 def scale_columns(x: Float[Tensor, "R C"], factor: Float[Tensor, " C"]) -> Float[Tensor, "R C"]:
-    r"""$x_{rc} f_c$; the gradient of the factors is a `column_sum`."""
+    r"""Return $x_{rc} f_c$; the gradient of the factors is a `column_sum`."""
     if not _ours(x, factor):
         return x * factor
     out: Tensor = autograd.scale_columns(x, factor)
@@ -191,7 +191,7 @@ def linear(
     bias: Float[Tensor, " H"],
     times: Float[Tensor, " R"] | None = None,
 ) -> Float[Tensor, "R H"]:
-    r"""$x W^\top + n_r b$: the products are torch's, and the gradient of the bias is a `column_sum`.
+    r"""Return $x W^\top + n_r b$: the products are torch's, and the gradient of the bias is a `column_sum`.
 
     Args:
         x: Values on rows.
@@ -211,7 +211,7 @@ def linear(
 
 
 def _ours(x: Tensor, *others: Tensor) -> bool:
-    """Whether torch's product is to get our gradient: run eagerly, natively, in one type."""
+    """Return whether torch's product gets our gradient: eager, native, of one type."""
     return (
         not torch.compiler.is_compiling()
         and use_native(x, *others)

@@ -12,7 +12,7 @@ from edhnn.kernels.torch_backend import segments as torch_segments
 
 
 def segment_sort(values: Float[Tensor, "I D"], edge_ptr: Int[Tensor, " E_plus_1"]) -> Int[Tensor, "I D"]:
-    r"""Row numbers that put each hyperedge's values into descending order, column by column.
+    r"""Return row numbers that sort each hyperedge's values in descending order, column by column.
 
     $\mathrm{values}[\mathrm{order}_{i}] \ge \mathrm{values}[\mathrm{order}_{i+1}]$ inside a hyperedge; ties keep their
     order, and NaN counts as greater than every number.
@@ -76,7 +76,7 @@ def segment_pav(
 
 
 def segment_softmax(scores: Float[Tensor, "I H"], edge_ptr: Int[Tensor, " E_plus_1"]) -> Float[Tensor, "I H"]:
-    r"""Scores to weights that sum to 1 inside each hyperedge, column (attention head) by column.
+    r"""Turn scores into weights that sum to 1 inside each hyperedge, column (attention head) by column.
 
     $\mathrm{out}_i = e^{s_i} / \sum_{j \in e} e^{s_j}$.
 
@@ -104,7 +104,7 @@ def segment_softmax(scores: Float[Tensor, "I H"], edge_ptr: Int[Tensor, " E_plus
 
 
 def segment_max(values: Float[Tensor, "I D"], edge_ptr: Int[Tensor, " E_plus_1"]) -> Float[Tensor, "E D"]:
-    r"""The largest value of each hyperedge, column by column; 0 for an empty hyperedge.
+    r"""Return the largest value of each hyperedge, column by column; 0 for an empty hyperedge.
 
     Of equal values the first takes the whole gradient. NaN counts as greater than every number.
 

@@ -1,13 +1,11 @@
 r"""Sums and means along memberships, with the hypergraph's weights.
 
-A node speaks to a hyperedge with the weight of their membership, $w_{ev}$; a hyperedge answers with its own weight too,
-$w_e w_{ev}$. A mean divides by the sum of the weights, and is 0 over an empty set.
+A message from a node to a hyperedge has the weight of their membership, $w_{ev}$; a message back also has the weight of
+the hyperedge, $w_e w_{ev}$. A mean divides by the sum of the weights, and is 0 over an empty set.
 
-Fixed averages along memberships, the convolutions' propagation.
-
-With $H$ the incidence matrix (entries $w_{ev}$), $W$ the hyperedges' weights, $d_v = \sum_e w_e w_{ev}$ and
-$k_e = \sum_v w_{ev}$. A degree of 0 contributes a factor of 0. All factors go into the weights of the memberships,
-which are found once per hypergraph: what is left for a pass is two weighted sums.
+The fixed averages at the end are the propagation of convolutions. $H$ is the incidence matrix (entries $w_{ev}$), $W$
+holds the hyperedges' weights, $d_v = \sum_e w_e w_{ev}$, $k_e = \sum_v w_{ev}$. A degree of 0 contributes a factor of
+0. All factors go into the weights of the memberships, computed once per hypergraph; a pass is two weighted sums.
 """
 
 from __future__ import annotations
@@ -28,13 +26,13 @@ Aggregate = Literal["sum", "mean"]
 
 
 def edge_weights(hypergraph: Hypergraph, like: Tensor) -> Float[Tensor, " I"] | None:
-    r"""$w_{ev}$, for what nodes say to hyperedges; ``None`` where all are 1."""
+    r"""Return $w_{ev}$, the weights of messages to hyperedges; ``None`` where all are 1."""
     weight = hypergraph.incidence_weight
     return None if weight is None else weight.to(like)
 
 
 def node_weights(hypergraph: Hypergraph, like: Tensor) -> Float[Tensor, " I"] | None:
-    r"""$w_e w_{ev}$, for what hyperedges say to nodes; ``None`` where all are 1."""
+    r"""Return $w_e w_{ev}$, the weights of messages to nodes; ``None`` where all are 1."""
     weight = edge_weights(hypergraph, like)
     if hypergraph.edge_weight is None:
         return weight
@@ -43,12 +41,12 @@ def node_weights(hypergraph: Hypergraph, like: Tensor) -> Float[Tensor, " I"] | 
 
 
 def edge_total(hypergraph: Hypergraph, like: Tensor) -> Float[Tensor, "E 1"]:
-    r"""$\sum_{v \in e} w_{ev}$."""
+    r"""Return $\sum_{v \in e} w_{ev}$."""
     return _total(hypergraph.edge_size, hypergraph.edge_index, edge_weights(hypergraph, like), like)
 
 
 def node_total(hypergraph: Hypergraph, like: Tensor) -> Float[Tensor, "N 1"]:
-    r"""$\sum_{e \ni v} w_e w_{ev}$."""
+    r"""Return $\sum_{e \ni v} w_e w_{ev}$."""
     return _total(hypergraph.degree, hypergraph.node_index, node_weights(hypergraph, like), like)
 
 
@@ -59,7 +57,7 @@ def to_edges(
     *,
     weight: Float[Tensor, " I"] | None = None,
 ) -> Float[Tensor, "E D"]:
-    r"""$\sum_{v \in e} w_{ev} x_v$, or the mean. Paper: Algorithm 1, step 2.
+    r"""Return $\sum_{v \in e} w_{ev} x_v$, or the mean. Paper: Algorithm 1, step 2.
 
     A ``weight`` per membership takes the place of the hypergraph's own, in a sum.
     """
@@ -80,7 +78,7 @@ def to_nodes(
     *,
     weight: Float[Tensor, " I"] | None = None,
 ) -> Float[Tensor, "N D"]:
-    r"""$\sum_{e \ni v} w_e w_{ev} x_e$, or the mean; a ``weight`` takes the place of $w_e w_{ev}$, in a sum."""
+    r"""Return $\sum_{e \ni v} w_e w_{ev} x_e$, or the mean; a ``weight`` takes the place of $w_e w_{ev}$, in a sum."""
     links = kernels.node_links(hypergraph)
     if weight is None:
         weight = node_weights(hypergraph, x_e)
@@ -94,7 +92,7 @@ def to_nodes(
 def aggregate_at_edges(
     z_ev: Float[Tensor, "I D"], hypergraph: Hypergraph, aggregate: Aggregate
 ) -> Float[Tensor, "E D"]:
-    r"""$\sum_{v \in e} w_{ev} z_{ev}$, or the mean: what `to_edges` does, for values that differ by incidence."""
+    r"""Return $\sum_{v \in e} w_{ev} z_{ev}$, or the mean: `to_edges` for values on incidences."""
     weight = edge_weights(hypergraph, z_ev)
     total = incidence_to_edge(z_ev if weight is None else z_ev * weight[:, None], hypergraph)
     return total if aggregate == "sum" else divided(total, edge_total(hypergraph, z_ev))
@@ -103,14 +101,14 @@ def aggregate_at_edges(
 def aggregate_at_nodes(
     z_ev: Float[Tensor, "I D"], hypergraph: Hypergraph, aggregate: Aggregate
 ) -> Float[Tensor, "N D"]:
-    r"""$\sum_{e \ni v} w_e w_{ev} z_{ev}$, or the mean."""
+    r"""Return $\sum_{e \ni v} w_e w_{ev} z_{ev}$, or the mean."""
     weight = node_weights(hypergraph, z_ev)
     total = incidence_to_node(z_ev if weight is None else z_ev * weight[:, None], hypergraph)
     return total if aggregate == "sum" else divided(total, node_total(hypergraph, z_ev))
 
 
 class Weighing(NamedTuple):
-    """How messages along links are weighed where they arrive; see `weighing_at_nodes`.
+    """The weights of messages along links; see `weighing_at_nodes`.
 
     Args:
         weight: By link; ``None`` for 1.
@@ -124,12 +122,12 @@ class Weighing(NamedTuple):
 
 
 def weighing_at_nodes(hypergraph: Hypergraph, like: Tensor, aggregate: Aggregate) -> Weighing:
-    """How hyperedges' messages are weighed at nodes, found once per hypergraph."""
+    """Return the weights of messages to nodes, computed once per hypergraph."""
     return _weighing(hypergraph, like, aggregate, "node", node_weights, node_total, hypergraph.node_index)
 
 
 def weighing_at_edges(hypergraph: Hypergraph, like: Tensor, aggregate: Aggregate) -> Weighing:
-    """How nodes' messages are weighed at hyperedges, found once per hypergraph."""
+    """Return the weights of messages to hyperedges, computed once per hypergraph."""
     return _weighing(hypergraph, like, aggregate, "edge", edge_weights, edge_total, hypergraph.edge_index)
 
 
@@ -157,12 +155,12 @@ def _weighing(
 
 
 def divided(total: Float[Tensor, "R D"], by: Float[Tensor, "R 1"]) -> Float[Tensor, "R D"]:
-    """A sum over a sum of weights; where the weights add up to nothing so does the sum, and it stays."""
+    """Return a sum divided by a sum of weights; where the weights sum to 0 it stays 0."""
     return total / torch.where(by > 0, by, 1)
 
 
 def _shares(weight: Tensor, index: Tensor, total: Tensor) -> Tensor:
-    """Each incidence's share of the weights at its end."""
+    """Return each incidence's share of the weights at its end."""
     return divided(weight[:, None], total.index_select(0, index))[:, 0]
 
 
@@ -173,12 +171,12 @@ def _total(count: Tensor, index: Tensor, weight: Tensor | None, like: Tensor) ->
 
 
 def power(count: Float[Tensor, "R 1"], exponent: float) -> Float[Tensor, "R 1"]:
-    r"""$n^a$, and 0 where nothing is counted."""
+    r"""Return $n^a$, and 0 where nothing is counted."""
     return torch.where(count > 0, torch.where(count > 0, count, 1) ** exponent, 0)
 
 
 def symmetric_smoothing(x: Float[Tensor, "N D"], hypergraph: Hypergraph) -> Float[Tensor, "N D"]:
-    r"""$D_v^{-1/2} H W D_e^{-1} H^\top D_v^{-1/2} x$. Source: HGNN (Feng et al., AAAI 2019), Eq. 10."""
+    r"""Return $D_v^{-1/2} H W D_e^{-1} H^\top D_v^{-1/2} x$. Source: HGNN (Feng et al., AAAI 2019), Eq. 10."""
 
     def factors() -> tuple[Tensor, Tensor, Tensor, Tensor]:
         degree, size = totals(hypergraph)
@@ -188,7 +186,7 @@ def symmetric_smoothing(x: Float[Tensor, "N D"], hypergraph: Hypergraph) -> Floa
 
 
 def row_smoothing(x: Float[Tensor, "N D"], hypergraph: Hypergraph) -> Float[Tensor, "N D"]:
-    r"""$D_v^{-1} H W D_e^{-1} H^\top x$: a mean of means. Source: HCHA (Bai et al., 2021), Eq. 5."""
+    r"""Return $D_v^{-1} H W D_e^{-1} H^\top x$: a mean of means. Source: HCHA (Bai et al., 2021), Eq. 5."""
 
     def factors() -> tuple[Tensor, Tensor, Tensor, Tensor]:
         degree, size = totals(hypergraph)
@@ -198,7 +196,7 @@ def row_smoothing(x: Float[Tensor, "N D"], hypergraph: Hypergraph) -> Float[Tens
 
 
 def degree_smoothing(x: Float[Tensor, "N D"], hypergraph: Hypergraph, aggregate: Aggregate) -> Float[Tensor, "N D"]:
-    r"""$d_v^{-1/2} \sum_{e \ni v} w_e w_{ev} \bar d_e^{-1/2} y_e$ with $y_e, \bar d_e$ means (sums) of $x, d$ in $e$.
+    r"""Return $d_v^{-1/2} \sum_{e \ni v} w_e w_{ev} \bar d_e^{-1/2} y_e$; $y_e, \bar d_e$ average (sum) $x, d$ in $e$.
 
     Source: UniGNN (Huang and Yang, IJCAI 2021), Eq. 5.
     """
@@ -218,7 +216,7 @@ def smoothed(
     key: Hashable,
     factors: Callable[[], tuple[Tensor, Tensor, Tensor, Tensor]],
 ) -> Float[Tensor, "N D"]:
-    r"""$B_v H W B_e A_e H^\top A_v x$ with diagonal factors $A_v, A_e, B_e, B_v$, found once per hypergraph and key.
+    r"""Return $B_v H W B_e A_e H^\top A_v x$ with diagonal factors, computed once per hypergraph and key.
 
     Args:
         x: Values on nodes.
@@ -239,7 +237,7 @@ def membership_weights(
     key: Hashable,
     factors: Callable[[], tuple[Tensor, Tensor, Tensor, Tensor]],
 ) -> tuple[Float[Tensor, " I"], Float[Tensor, " I"]]:
-    """The weights of the two sums of `smoothed`, in the type of ``like``."""
+    """Return the weights of the two sums of `smoothed`, in the type of ``like``."""
 
     def make() -> tuple[Tensor, Tensor]:
         node_in, edge_in, edge_out, node_out = (factor[:, 0] for factor in factors())
@@ -255,12 +253,12 @@ def membership_weights(
 
 
 def unit_rows(x: Float[Tensor, "N D"]) -> Float[Tensor, "N D"]:
-    """Rows of length 1, rows of zeros as they are; the lengths are constants to the gradient, as in UniGNN's code."""
+    """Scale rows to length 1; rows of zeros stay. Lengths are constants to the gradient, as in UniGNN's code."""
     length = x.detach().norm(dim=1, keepdim=True)
     return x / torch.where(length > 0, length, 1)
 
 
 def totals(hypergraph: Hypergraph) -> tuple[Float[Tensor, "N 1"], Float[Tensor, "E 1"]]:
-    """Degrees and sizes, weights counted, in double precision."""
+    """Return weighted degrees and sizes, in double precision."""
     like = torch.empty(0, dtype=torch.float64, device=hypergraph.device)
     return node_total(hypergraph, like), edge_total(hypergraph, like)

@@ -16,7 +16,7 @@ from edhnn.kernels import Links
 def link_softmax(
     scores: Float[Tensor, "I A"], links: Links, weight: Float[Tensor, " I"] | None = None
 ) -> Float[Tensor, "I A"]:
-    """Softmax over the links of each row, head by head.
+    """Apply softmax over the links of each row, head by head.
 
     Args:
         scores: A score per link and head, by the link's number.
@@ -27,10 +27,10 @@ def link_softmax(
         Weights, by number, that add up to 1 at every row that has a link of positive weight.
     """
     if weight is not None:
-        heard = weight[:, None] > 0
+        has_weight = weight[:, None] > 0
         lowest = torch.finfo(scores.dtype).min
-        counted = torch.where(heard, scores + weight.where(weight > 0, 1).log()[:, None], lowest)
-        return link_softmax(counted, links) * heard
+        counted = torch.where(has_weight, scores + weight.where(weight > 0, 1).log()[:, None], lowest)
+        return link_softmax(counted, links) * has_weight
     if links.row_link is None:
         return kernels.segment_softmax(scores, links.row_ptr)
     share = kernels.segment_softmax(scores.index_select(0, links.row_link), links.row_ptr)
@@ -38,13 +38,13 @@ def link_softmax(
 
 
 def attend(x: Float[Tensor, "S D"], links: Links, weight: Float[Tensor, "I A"]) -> Float[Tensor, "R D"]:
-    r"""$\sum_s \alpha_{rs}\, x_s$ with the columns of $x$ dealt out to the heads in equal parts."""
+    r"""Return $\sum_s \alpha_{rs}\, x_s$ with the columns of $x$ divided equally among the heads."""
     heads = zip(x.chunk(weight.shape[1], dim=1), weight.unbind(dim=1), strict=True)
     return torch.cat([kernels.gather_sum(part, links, alpha.contiguous()) for part, alpha in heads], dim=1)
 
 
 def head_scores(x: Float[Tensor, "R D"], vector: Float[Tensor, "A W"]) -> Float[Tensor, "R A"]:
-    """The inner product of each head's columns with its vector."""
+    """Return the inner product of each head's columns with its vector."""
     return kernels.scale_columns(x, vector.flatten()).view(len(x), *vector.shape).sum(dim=2)
 
 

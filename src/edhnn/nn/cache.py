@@ -1,4 +1,4 @@
-"""What is derived once per hypergraph, tensor or features, and kept for as long as they live.
+"""Values derived once per hypergraph, tensor or features, and kept for as long as these live.
 
 `Hypergraph.derive` keeps what depends on a hypergraph alone; the caches of tensors hold their tensors weakly.
 """
@@ -24,7 +24,7 @@ def cached_per_hypergraph(hypergraph: Hypergraph, key: Hashable, make: Callable[
 
 
 def cached_per_tensor(tensor: Tensor, key: Hashable, make: Callable[[], Made]) -> Made:
-    """Return what ``make`` gives, made once per tensor and key; for tensors that nobody changes in place."""
+    """Return the result of ``make``, computed once per tensor and key; the tensor must not change in place."""
     if torch.compiler.is_compiling():
         return make()
     known: dict[Hashable, Made] = _BY_TENSOR.setdefault(tensor, {})  # type: ignore[no-untyped-call]
@@ -37,7 +37,7 @@ def cached_per_tensor(tensor: Tensor, key: Hashable, make: Callable[[], Made]) -
 def cached_per_features(
     hypergraph: Hypergraph, x: Tensor, name: str, key: Hashable, make: Callable[[Tensor], Made], *tensors: Tensor
 ) -> Made:
-    """Return what ``make(x)`` gives, kept for the last key of each name while hypergraph and features live.
+    """Return ``make(x)``, kept for the last key of each name while hypergraph and features live.
 
     Args:
         hypergraph: The hypergraph.

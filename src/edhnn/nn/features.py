@@ -1,19 +1,15 @@
-r"""The first layer of a network: dropout and a linear map, on dense features or on sparse ones as they are.
+r"""First layers on dense or sparse features: a linear layer, a perceptron, and a projection whose bias comes later.
 
 A bag of words stays sparse: dropout acts on its stored entries (a dropped zero is a zero) and $x W^\top$ is a weighted
 sum of columns of $W$, with the transpose kept for the gradient.
 
-A perceptron on features, dense or sparse as they are, with its LayerNorm on the input.
-
-LayerNorm of a sparse row is not sparse, but what the first layer makes of it is a sparse product. With $\gamma, \beta$
+LayerNorm of a sparse row is not sparse, but the first layer behind it is a sparse product. With $\gamma, \beta$
 the norm's scale and shift and $\bar W$ the matrix $W \mathrm{diag}(\gamma)$ less the mean of each of its rows,
 
 $$ W\, \mathrm{LN}(x) + b = r\, \bar W x + W \beta + b, \qquad r^{-2} = \mathrm{Var}(x) + \epsilon. $$
 
-Linear maps whose rows may be sparse features, and whose bias may come later.
-
 Convolutions add their bias after the propagation, $\Theta (x W^\top) + b$, and draw their weights in three ways. The
-propagation is linear: whichever of $x$ and $x W^\top$ is narrower travels.
+propagation is linear, so it runs on the narrower of $x$ and $x W^\top$.
 """
 
 from __future__ import annotations
@@ -65,7 +61,7 @@ class FeatureLayer(nn.Module):
 
 
 def check_features(x: Tensor, columns: int) -> None:
-    """Features must be a dense or CSR table of so many columns."""
+    """Check that features are a dense or CSR table of so many columns."""
     if x.dim() != 2 or x.shape[1] != columns:
         raise DataError(f"Features must have shape [N, {columns}]. Got {list(x.shape)}.")
     if x.layout not in (torch.strided, torch.sparse_csr):
@@ -73,13 +69,13 @@ def check_features(x: Tensor, columns: int) -> None:
 
 
 def dense_features(x: Tensor, like: Tensor) -> Float[Tensor, "N F"]:
-    """Features as a dense table of the type of the weights, for models that fill in the zeros anyway."""
+    """Return features as a dense table of the weights' type, for models that fill in the zeros anyway."""
     check_features(x, x.shape[-1])
     return (x if x.layout == torch.strided else x.to_dense()).to(like)
 
 
 def links_of(x: Tensor) -> Links:
-    """The links of a sparse feature matrix, found once per matrix."""
+    """Return the links of a sparse feature matrix, found once per matrix."""
     return cached_per_tensor(x, "links", lambda: kernels.sparse_links(x))
 
 
@@ -109,7 +105,7 @@ class FeatureMLP(nn.Module):
         return out
 
     def _first(self, x: Tensor) -> Tensor:
-        """The first linear layer of sparse rows, the norm before it taken in."""
+        """Apply the first linear layer, with the norm before it, to sparse rows."""
         weight, bias, norm = self.mlp.first.weight, self.mlp.first.bias, self.mlp.input_norm
         links, values = links_of(x), self.dropout(x.values().to(weight))
         if norm is None:
@@ -121,7 +117,7 @@ class FeatureMLP(nn.Module):
 
 
 def _row_variance(values: Tensor, row: Tensor, shape: torch.Size) -> Tensor:
-    """The variance of each sparse row, zeros counted; from distances to the mean, so that nothing cancels."""
+    """Return the variance of each sparse row, zeros counted; from distances to the mean, so that nothing cancels."""
     nothing = values.new_zeros(shape[0])
     mean = nothing.index_add(0, row, values) / shape[1]
     zeros = shape[1] - torch.bincount(row, minlength=shape[0])
@@ -171,19 +167,19 @@ class Projection(nn.Module):
             self.bias = nn.Parameter(drawn if init == "glorot" else drawn.uniform_(-bound, bound, generator=generator))
 
     def forward(self, x: Tensor) -> Float[Tensor, "R D"]:
-        """The map with its bias."""
+        """Apply the map with its bias."""
         return self.shift(self.project(x))
 
     def project(self, x: Tensor) -> Float[Tensor, "R D"]:
-        """The map without its bias."""
+        """Apply the map without its bias."""
         return feature_product(x, self.weight, self.dropout)
 
     def shift(self, x: Float[Tensor, "R D"]) -> Float[Tensor, "R D"]:
-        """The bias alone."""
+        """Add the bias."""
         return x if self.bias is None else kernels.add_bias(x, self.bias)
 
     def propagated(self, x: Tensor, propagate: Callable[[Tensor], Tensor]) -> Float[Tensor, "R D"]:
-        r"""$\Theta (x W^\top) + b$ for a linear map $\Theta$ of columns."""
+        r"""Return $\Theta (x W^\top) + b$ for a linear map $\Theta$ of columns."""
         if x.layout == torch.strided and self.in_features < self.out_features:
             dropped = x.to(self.weight) if self.dropout is None else self.dropout(x.to(self.weight))
             return self.shift(feature_product(propagate(dropped), self.weight))
@@ -191,7 +187,7 @@ class Projection(nn.Module):
 
 
 def feature_product(x: Tensor, weight: Float[Tensor, "D F"], dropout: Dropout | None = None) -> Float[Tensor, "R D"]:
-    r"""$\mathrm{Drop}(x)\, W^\top$ for dense or sparse CSR rows; a dropped zero is a zero."""
+    r"""Return $\mathrm{Drop}(x)\, W^\top$ for dense or sparse CSR rows; a dropped zero is a zero."""
     check_features(x, weight.shape[1])
     if x.layout == torch.sparse_csr:
         values = x.values().to(weight)
@@ -201,5 +197,5 @@ def feature_product(x: Tensor, weight: Float[Tensor, "D F"], dropout: Dropout | 
 
 
 def layer_widths(in_features: int, hidden: int, out_features: int, layers: int) -> list[int]:
-    """The widths between so many layers, both ends included."""
+    """Return the widths between so many layers, both ends included."""
     return [in_features, *[hidden] * (layers - 1), out_features]

@@ -31,19 +31,19 @@ class GraphOperator:
 
     @classmethod
     def from_scipy(cls, matrix: sp.csr_array, device: torch.device) -> GraphOperator:
-        """The matrix on a device."""
+        """Return the matrix on a device."""
         indptr, indices = (torch.from_numpy(part.astype(np.int64)) for part in (matrix.indptr, matrix.indices))
         weight = torch.from_numpy(matrix.data.astype(np.float64))
         return cls(kernels.row_links(indptr.to(device), indices.to(device), matrix.shape[1]), weight.to(device))
 
     def __call__(self, x: Float[Tensor, "S D"]) -> Float[Tensor, "R D"]:
-        """The product."""
+        """Return the product."""
         weight = cached_per_tensor(self.weight, x.dtype, lambda: self.weight.to(x))
         return kernels.gather_sum(x, self.links, weight)
 
 
 def normalised_with_loops(adjacency: sp.csr_array) -> sp.csr_array:
-    r"""$D^{-1/2} (A + I) D^{-1/2}$ with $D$ the row sums of $A + I$; an infinite factor is 0.
+    r"""Return $D^{-1/2} (A + I) D^{-1/2}$ with $D$ the row sums of $A + I$; an infinite factor is 0.
 
     Source: GCN (Kipf and Welling, ICLR 2017). A negative row sum gives NaN, as there.
     """

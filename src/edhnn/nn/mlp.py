@@ -25,7 +25,7 @@ NormName = Literal["layer", "batch", "none"]
 
 
 def make_linear(in_features: int, out_features: int, generator: torch.Generator) -> nn.Linear:
-    r"""A linear layer drawn from $U(-1/\sqrt{\text{in}}, 1/\sqrt{\text{in}})$, weight and bias."""
+    r"""Make a linear layer with weight and bias drawn from $U(-1/\sqrt{\text{in}}, 1/\sqrt{\text{in}})$."""
     linear = Linear(in_features, out_features, device="meta").to_empty(device="cpu")
     bound = 1 / math.sqrt(in_features) if in_features else 0.0
     with torch.no_grad():
@@ -39,7 +39,7 @@ class Dropout(nn.Module):
 
     Args:
         rate: The share of entries that become 0.
-        seeds: Where masks come from; a stream of seed 0 of its own if not given.
+        seeds: Source of the masks; by default a new stream of seed 0.
     """
 
     def __init__(self, rate: float, seeds: SeedStream | None = None) -> None:
@@ -54,7 +54,7 @@ class Dropout(nn.Module):
         return self.rate if self.training else 0.0
 
     def seed(self) -> int:
-        """The seed of the next mask; 0 where no mask is drawn."""
+        """Return the seed of the next mask; 0 where no mask is drawn."""
         return self.seeds() if self.active_rate else 0
 
     def forward(self, x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
@@ -62,7 +62,7 @@ class Dropout(nn.Module):
         return kernels.hash_dropout(x, self.rate, self.seeds()) if self.active_rate else x
 
     def extra_repr(self) -> str:
-        """The rate."""
+        """Return the rate."""
         return f"rate={self.rate}"
 
 
@@ -129,9 +129,9 @@ class MLP(nn.Module):
         norm: ``layer``, ``batch`` or ``none``, after each ReLU.
         input_norm: Normalise the input too, by the same kind.
         dropout: Rate after each hidden layer.
-        seeds: Where dropout masks come from; a stream of seed 0 of its own if not given.
-        generator: Where the initial weights come from; one of seed 0 if not given, so that two perceptrons of the same
-            sizes start alike.
+        seeds: Source of the dropout masks; by default a new stream of seed 0.
+        generator: Source of the initial weights; by default one of seed 0, so that two perceptrons of the same sizes
+            start equal.
 
     Example:
         >>> import torch
@@ -198,19 +198,19 @@ class MLP(nn.Module):
         )
 
     def hidden(self, x: Float[Tensor, "R D"]) -> Float[Tensor, "R D2"]:
-        """All but the last linear layer."""
+        """Apply all but the last linear layer."""
         if self.input_norm is not None:
             x = self.input_norm(x)
         return self.hidden_from(0, x)
 
     def hidden_from(self, layer: int, x: Float[Tensor, "R D"]) -> Float[Tensor, "R D2"]:
-        """The hidden layers from a given one on; the input norm is behind us."""
+        """Apply the hidden layers from index ``layer`` on; the input is already normalised."""
         for linear, norm in list(zip(self.linears, self.norms, strict=False))[layer:]:
             x = self.activate(linear(x), norm)
         return x
 
     def activate(self, z: Float[Tensor, "R D"], norm: nn.Module) -> Float[Tensor, "R D"]:
-        """ReLU, norm, dropout."""
+        """Apply ReLU, norm and dropout."""
         if isinstance(norm, nn.BatchNorm1d):
             return self.dropout(norm(z.relu()))  # type: ignore[no-any-return]
         return kernels.row_activation(z, **self.after_linear(norm)._asdict())

@@ -1,4 +1,4 @@
-r"""Operators on hyperedges that are learned: equivariant, and the invariant one it is compared with.
+r"""Learned operators on hyperedges: the equivariant one, and the invariant one it is compared with.
 
 $$ [\hat\psi(H_e)]_v = \hat\rho\Big(h_v, \sum_{u \in e} \hat\phi(h_u)\Big) \qquad \text{Paper: Theorem 1, Eq. 5.} $$
 
@@ -33,10 +33,10 @@ from edhnn.nn.pairwise import SplitLayer, pairwise_mlp_sum, split_first_layer
 
 @runtime_checkable
 class SummedOperator(Protocol):
-    """A hyperedge operator that knows a fast way to the sums at the nodes."""
+    """A hyperedge operator with a fast path to the sums at the nodes."""
 
     def prepared(self, width: int) -> SplitLayer | None:
-        """What iterations with the same weights can share, for states of a width; found once before them."""
+        """Return what iterations with the same weights share, for states of a width; computed once before them."""
 
     def sum_to_nodes(
         self,
@@ -46,11 +46,11 @@ class SummedOperator(Protocol):
         *,
         prepared: SplitLayer | None = None,
     ) -> Float[Tensor, "N D2"]:
-        """The operator at every hyperedge, summed (or averaged) at every node."""
+        """Return the operator at every hyperedge, summed (or averaged) at every node."""
 
 
 def prepare(operator: nn.Module | HyperedgeOperator, width: int) -> SplitLayer | None:
-    """What an operator's iterations can share, for states of a width."""
+    """Return what an operator's iterations share, for states of a width."""
     return operator.prepared(width) if _has_fast_path(operator) else None
 
 
@@ -61,10 +61,10 @@ def sum_to_nodes(
     x_e: Float[Tensor, "E F"] | None = None,
     prepared: SplitLayer | None = None,
 ) -> Float[Tensor, "N D2"]:
-    r"""$\sum_{e \ni v} [\psi(H_e)]_v$ for any operator: by its fast path if it has one, else by the definition.
+    r"""Return $\sum_{e \ni v} [\psi(H_e)]_v$ for any operator: by its fast path if it has one, else by the definition.
 
-    A fast path honours the hypergraph's weights, $w_e w_{ev}$. An operator without one weighs its own answers, as the
-    gradient of a potential does: so the exact gradient in a network is the solver's.
+    A fast path uses the hypergraph's weights, $w_e w_{ev}$. An operator without one applies the weights itself, as the
+    gradient of a potential does, so an exact gradient in a network is the solver's step.
     """
     if _has_fast_path(operator):
         return operator.sum_to_nodes(h, hypergraph, x_e, prepared=prepared)
@@ -91,14 +91,14 @@ class EquivariantOperator(nn.Module):
     def forward(
         self, z_ev: Float[Tensor, "I D"], hypergraph: Hypergraph, x_e: Float[Tensor, "E F"] | None = None
     ) -> Float[Tensor, "I D2"]:
-        """The definition: the operator at every incidence."""
+        """Apply the operator at every incidence, by its definition."""
         m_e = aggregate_at_edges(self.phi(z_ev), hypergraph, self.aggregate)
         m_ev = edge_to_incidence(_with_features(m_e, x_e), hypergraph)
         out: Tensor = self.rho(torch.cat([z_ev, m_ev], dim=1))
         return out
 
     def prepared(self, width: int) -> SplitLayer | None:
-        """The first layer of rho, split; nothing where the definition runs."""
+        """Return the first layer of rho, split; nothing where the definition runs."""
         return None if self.rho.norm == "batch" else split_first_layer(self.rho, width)
 
     def sum_to_nodes(
@@ -109,18 +109,18 @@ class EquivariantOperator(nn.Module):
         *,
         prepared: SplitLayer | None = None,
     ) -> Float[Tensor, "N D2"]:
-        """The fast path: no tensor of a row per incidence, no product on incidences."""
-        spoken: Tensor = self.phi(h)
-        m_e = to_edges(spoken, hypergraph, self.aggregate)
-        if self.rho.norm == "batch":  # its statistics are over incidences: a row for each it is
+        """Return the sums by the fast path: no row per incidence, no product on incidences."""
+        messages: Tensor = self.phi(h)
+        m_e = to_edges(messages, hypergraph, self.aggregate)
+        if self.rho.norm == "batch":  # batch norm needs statistics over incidences, so one row per incidence
             m_ev = edge_to_incidence(_with_features(m_e, x_e), hypergraph)
             z_ev = self.rho(torch.cat([node_to_incidence(h, hypergraph), m_ev], dim=1))
             return aggregate_at_nodes(z_ev, hypergraph, self.aggregate)
 
         def product(matrix: Tensor) -> Tensor:
-            """The hyperedges' half of the first layer commutes with the aggregation: the shorter side does it."""
-            mixed = to_edges(F.linear(spoken, matrix[:, : spoken.shape[1]]), hypergraph, self.aggregate)
-            return mixed if x_e is None else mixed + F.linear(x_e.to(spoken), matrix[:, spoken.shape[1] :])
+            """Apply the hyperedges' half of the first layer before the aggregation, where nodes are fewer."""
+            mixed = to_edges(F.linear(messages, matrix[:, : messages.shape[1]]), hypergraph, self.aggregate)
+            return mixed if x_e is None else mixed + F.linear(x_e.to(messages), matrix[:, messages.shape[1] :])
 
         shorter = product if hypergraph.num_nodes < hypergraph.num_edges else None
         layer = prepared or split_first_layer(self.rho, h.shape[1])
@@ -138,7 +138,7 @@ def messages_to_nodes(
     aggregate: Aggregate,
     product: Callable[[Tensor], Tensor] | None = None,
 ) -> Float[Tensor, "N D3"]:
-    r"""$\sum_{e \ni v} w_e w_{ev}\, \hat\rho([h_v ; m_e ; x_e])$ or the mean. Paper: Algorithm 1, step 3."""
+    r"""Return $\sum_{e \ni v} w_e w_{ev}\, \hat\rho([h_v ; m_e ; x_e])$ or the mean. Paper: Algorithm 1, step 3."""
     return pairwise_mlp_sum(
         rho,
         layer,
@@ -151,7 +151,7 @@ def messages_to_nodes(
 
 
 class InvariantOperator(nn.Module):
-    r"""$[\hat\psi(H_e)]_v = \hat\rho(m_e)$: every member hears the same. Paper: Appendix D (the invariant variant).
+    r"""$[\hat\psi(H_e)]_v = \hat\rho(m_e)$: every member gets the same message. Paper: Appendix D.
 
     Args:
         phi: $\hat\phi$, a map of rows; ``nn.Identity()`` for none.
@@ -166,12 +166,12 @@ class InvariantOperator(nn.Module):
     def forward(
         self, z_ev: Float[Tensor, "I D"], hypergraph: Hypergraph, x_e: Float[Tensor, "E F"] | None = None
     ) -> Float[Tensor, "I D2"]:
-        """The definition: the operator at every incidence."""
+        """Apply the operator at every incidence, by its definition."""
         m_e = aggregate_at_edges(self.phi(z_ev), hypergraph, self.aggregate)
         return edge_to_incidence(self.rho(_with_features(m_e, x_e)), hypergraph)
 
     def prepared(self, width: int) -> SplitLayer | None:
-        """Nothing: rho runs on hyperedges."""
+        """Return nothing: rho runs on hyperedges."""
         del width
         return None
 
@@ -183,7 +183,7 @@ class InvariantOperator(nn.Module):
         *,
         prepared: SplitLayer | None = None,
     ) -> Float[Tensor, "N D2"]:
-        """The fast path: a row per node and per hyperedge, the last layer on the shorter side."""
+        """Return the sums by the fast path: rows per node and hyperedge, the last layer on the shorter side."""
         del prepared
         m_e = _with_features(to_edges(self.phi(h), hypergraph, self.aggregate), x_e)
         if not isinstance(self.rho, MLP) or hypergraph.num_edges <= hypergraph.num_nodes:

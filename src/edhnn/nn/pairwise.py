@@ -69,7 +69,7 @@ def pairwise_mlp_sum(
     *,
     column_product: Callable[[Tensor], Tensor] | None = None,
 ) -> Float[Tensor, "R D3"]:
-    r"""$\sum_{(r,s)} w_{rs}\, \mathrm{MLP}([x_r ; y_s])$ for every row.
+    r"""Return $\sum_{(r,s)} w_{rs}\, \mathrm{MLP}([x_r ; y_s])$ for every row.
 
     Args:
         mlp: The perceptron, of any depth; its norm is ``layer`` or ``none``.
@@ -78,7 +78,7 @@ def pairwise_mlp_sum(
         column: $y$.
         links: Which rows and columns are joined.
         weighing: $w$, by link, and its sums.
-        column_product: Gives $y W^\top$ for a matrix $W$, where the caller knows a cheaper way to it.
+        column_product: Gives $y W^\top$ for a matrix $W$, where the caller has a cheaper way to it.
 
     Returns:
         The sums.
@@ -124,7 +124,7 @@ def _deep(
     weight: Tensor | None,
     mean: bool,
 ) -> Tensor:
-    """Three layers or more need products on every link: the hidden layers row by row, links in their own order."""
+    """Sum a perceptron of three layers or more, which needs products on every link."""
     row, column = _ends(links)
     z = a.index_select(0, row) + b.index_select(0, column)
     if moments is not None:
@@ -139,7 +139,7 @@ def _deep(
 
 
 def _ends(links: Links) -> tuple[Tensor, Tensor]:
-    """The row and the column of each link, by number: one of a hypergraph's two orders is in the order of numbers."""
+    """Return the row and the column of each link, by number: one of the two orders is by number."""
     if links.row_link is None:
         return links.row_index, links.row_column
     assert links.column_link is None

@@ -1,4 +1,4 @@
-r"""Step 4: what a node makes of its own state, what it heard, and where it came from."""
+r"""Step 4 of Algorithm 1: the update of a node's state from its state, its messages and its features."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DegreeFeature = Literal["log", "count", "none"]
 
 
 def log_count(count: Tensor, like: Tensor) -> Float[Tensor, "R 1"]:
-    r"""$\ln \max(n, 1)$ as a column: an isolated node and an empty hyperedge count as one."""
+    r"""Return $\ln \max(n, 1)$ as a column: an isolated node and an empty hyperedge count as one."""
     return count.clamp(min=1).to(like).log()[:, None]
 
 
@@ -36,7 +36,7 @@ class RestartUpdate(nn.Module):
     def forward(
         self, h: Float[Tensor, "N D"], s: Float[Tensor, "N D"], x: Float[Tensor, "N D"], hypergraph: Hypergraph
     ) -> Float[Tensor, "N D"]:
-        """The next state; ``h`` and the degrees are not heard."""
+        """Return the next state; ``h`` and the degrees are not used."""
         del h, hypergraph
         out: Tensor = self.mlp(s if self.restart == 0 else torch.lerp(s, x, self.restart))
         return out
@@ -59,7 +59,7 @@ class ConcatUpdate(nn.Module):
     def forward(
         self, h: Float[Tensor, "N D"], s: Float[Tensor, "N D"], x: Float[Tensor, "N D"], hypergraph: Hypergraph
     ) -> Float[Tensor, "N D"]:
-        """The next state."""
+        """Return the next state."""
         parts = [h, s, x]
         if self.degree == "log":
             parts.append(log_count(hypergraph.degree, h))

@@ -83,7 +83,7 @@ def _root_in_piece(sums: Float[Tensor, "P K C"], step: Float[Tensor, "P 1"]) -> 
 
 
 def _root_in_order(places: Float[Tensor, "P K C"], step: Float[Tensor, "P 1"]) -> Float[Tensor, "P 1"]:
-    """The tau for power 2, to rounding, if members may not change their order; places may have weights."""
+    """Return the tau for power 2, to rounding, if members may not change their order; places may have weights."""
     block, tau, is_root = _newton_in_order(places, step)
     return torch.where(is_root, _root_in_piece(block_sums(places, block), step), tau)
 
@@ -92,7 +92,7 @@ def _root_in_order(places: Float[Tensor, "P K C"], step: Float[Tensor, "P 1"]) -
 def _newton_in_order(
     places: Float[Tensor, "P K C"], step: Float[Tensor, "P 1"]
 ) -> tuple[Int[Tensor, "P K"], Float[Tensor, "P 1"], Bool[Tensor, "P 1"]]:
-    """The blocks at the root for power 2, their tau, and whether it is the exact root of its piece."""
+    """Return the blocks at the root for power 2, their tau, and whether it is the exact root of its piece."""
     tau = torch.zeros_like(step)
     block = pool(places, tau)
     root = _root_in_piece(block_sums(places, block), step)
@@ -119,7 +119,7 @@ def _guarded_newton(
     steepest: Float[Tensor, "P 1"],
     visible: Float[Tensor, "P 1"],
 ) -> tuple[Float[Tensor, "P 1"], Bool[Tensor, "P 1"]]:
-    """Guarded Newton steps to the root, which is not negative: its tau, and whether it is the root of its own piece.
+    """Take guarded Newton steps to the root, which is not negative; return tau and whether it is its piece's root.
 
     Left and right of the root are kept. A step that leaves them is first taken to just inside the end it passed, for
     rounding alone may have carried it over, and the next time to their middle, so that no cycle can last. Where they
@@ -156,7 +156,7 @@ def _guarded_newton(
 
 
 def _check_convex(cut_weight: Float[Tensor, " I"], edge_ptr: Int[Tensor, " E_plus_1"], power: int) -> None:
-    """The cut weights of each hyperedge fall and, for power 2, sum to 0 up to rounding; NaN is let through.
+    """Check that the cut weights of each hyperedge fall and, for power 2, sum to 0 up to rounding; NaN passes.
 
     Raises:
         DataError: naming the first hyperedge for which the potential is not convex.
@@ -187,7 +187,7 @@ class _Problems:
     real: Bool[Tensor, "P K"]
 
     def rows(self, chosen: Int[Tensor, " Q"]) -> _Problems:
-        """The chosen problems only."""
+        """Return the chosen problems only."""
         return _Problems(*(part.index_select(0, chosen) for part in (self.a, self.w, self.y, self.real)))
 
 
@@ -199,7 +199,7 @@ class _Blocks:
     of_rank: Int[Tensor, "P K"]
 
     def rows(self, chosen: Int[Tensor, " Q"]) -> _Blocks:
-        """The chosen problems only."""
+        """Return the chosen problems only."""
         return _Blocks(self.of_member.index_select(0, chosen), self.of_rank.index_select(0, chosen))
 
     def lines(self, given: _Problems) -> tuple[Float[Tensor, "P K"], Float[Tensor, "P K"], Float[Tensor, "P K"]]:
@@ -218,7 +218,7 @@ class _Blocks:
         return mean, tilt / weight, tilt
 
     def root(self, given: _Problems, step: Float[Tensor, "P 1"]) -> Float[Tensor, "P 1"]:
-        """The tau for power 2, if these blocks are the right ones."""
+        """Return the tau for power 2, if these blocks are the right ones."""
         mean, slope, tilt = self.lines(given)
         a, b = (tilt * mean).sum(1, keepdim=True), (tilt * slope).sum(1, keepdim=True)
         return (a * saturate(step, b)).clamp(min=0.0)
@@ -261,7 +261,7 @@ def prox_weighted_cardinality(
 
 @torch.no_grad()
 def _newton(given: _Problems, step: Float[Tensor, "P 1"]) -> tuple[_Blocks, Float[Tensor, "P 1"], Bool[Tensor, "P 1"]]:
-    """The blocks at the root for power 2, their tau, and whether it is the exact root of its piece."""
+    """Return the blocks at the root for power 2, their tau, and whether it is the exact root of its piece."""
     order = sorted_order(given.a, given.real)
     tau = _root_in_order(stack_sums(given.a.gather(1, order), given.w.gather(1, order), given.y), step).clamp(min=0.0)
     blocks = _split(given, tau)
@@ -281,7 +281,7 @@ def _newton(given: _Problems, step: Float[Tensor, "P 1"]) -> tuple[_Blocks, Floa
 
 @torch.no_grad()
 def _split(given: _Problems, tau: Float[Tensor, "P 1"]) -> _Blocks:
-    """The blocks on which the answer for ``tau`` is constant, in descending order.
+    """Return the blocks on which the answer for ``tau`` is constant, in descending order.
 
     Every open block is a row of its own. Rows are as wide as the largest class of sizes that is open, a power of two;
     smaller blocks wait, so that at most half of a row is padding.
@@ -335,6 +335,6 @@ def _round(
 
 
 def _without_noise(total: Float[Tensor, "P _"], magnitude: Float[Tensor, "P _"], count: Tensor) -> Float[Tensor, "P _"]:
-    """Sums, but 0 where they are nothing but rounding (their derivative is kept)."""
+    """Set sums to 0 where they are only rounding; their derivative is kept."""
     is_noise = total.abs() <= count * torch.finfo(total.dtype).eps * magnitude
     return total - torch.where(is_noise, total.detach(), 0.0)

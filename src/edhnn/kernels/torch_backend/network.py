@@ -1,4 +1,4 @@
-"""The network kernels in torch: any device and dtype, differentiable to any order, the judge of the native ones.
+"""The network kernels in torch: any device and dtype, differentiable to any order. They test the native ones.
 
 The torch forms keep tensors of one row per link for the gradient; the native ones do not.
 """
@@ -47,7 +47,7 @@ def _is_differentiated(tensor: Tensor) -> bool:
 
 
 def link_dot(x: Float[Tensor, "S C"], grad: Float[Tensor, "R C"], links: Links, mean: int) -> Float[Tensor, " I"]:
-    """The gradient of `gather_sum` with respect to its weight."""
+    """Return the gradient of `gather_sum` with respect to its weight."""
     dots = (_spread_columns(x, links) * _spread_rows(grad, links)).sum(1)
     if mean:
         ptr, owner = (links.row_ptr, links.row_index) if mean == 1 else (links.column_ptr, links.row_column)
@@ -225,7 +225,7 @@ def segment_softmax(scores: Float[Tensor, "I H"], edge_ptr: Int[Tensor, " E_plus
 
 
 def segment_argmax(values: Float[Tensor, "I D"], edge_ptr: Int[Tensor, " E_plus_1"]) -> Int[Tensor, "E D"]:
-    """The first row with a hyperedge's largest value, NaN counting as the largest; -1 for an empty hyperedge."""
+    """Return the first row with a hyperedge's largest value, NaN counting as the largest; -1 for an empty hyperedge."""
     owner = torch.repeat_interleave(edge_ptr.diff())
     largest = _largest(values, edge_ptr, owner).index_select(0, owner)
     rows = torch.arange(len(values), device=values.device)[:, None].expand_as(values)

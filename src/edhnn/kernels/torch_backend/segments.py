@@ -60,12 +60,12 @@ class Group:
         return self.is_real.repeat_interleave(self.num_columns, 0)
 
     def collect(self, found: Shaped[Tensor, "P K"]) -> Shaped[Tensor, "R D"]:
-        """The real rows of what was found, in the order of ``rows[is_real]``."""
+        """Return the real rows of the result, in the order of ``rows[is_real]``."""
         return found.view(len(self.edges), self.num_columns, -1).transpose(1, 2)[self.is_real]
 
 
 def groups(edge_ptr: Int[Tensor, " E_plus_1"], num_columns: int) -> Iterator[Group]:
-    """The hyperedges that have rows, in groups of similar size; at most one size class per power of two."""
+    """Return the hyperedges that have rows, in groups of similar size; at most one size class per power of two."""
     size = edge_ptr.diff()
     largest = int(size.max()) if len(size) else 0
     width, narrower = 1, 0
@@ -100,12 +100,12 @@ def widened(values: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
 
 
 def spoiled(*inputs: Float[Tensor, "P _"]) -> Bool[Tensor, "P 1"]:
-    """The problems with a number that is not finite; their answer is NaN and they must not disturb others."""
+    """Return the problems with a number that is not finite; their result is NaN and must not affect the others."""
     return torch.stack([~entries.isfinite().all(1, keepdim=True) for entries in inputs]).any(0)
 
 
 def sorted_order(entries: Float[Tensor, "P K"], real: Bool[Tensor, "P K"]) -> Int[Tensor, "P K"]:
-    """The places of each problem in descending order, ties by place, padding last."""
+    """Return the places of each problem in descending order, ties by place, padding last."""
     keys = entries.detach().masked_fill(~real, -torch.inf)
     return torch.sort(keys, dim=1, descending=True, stable=True).indices
 
@@ -113,13 +113,13 @@ def sorted_order(entries: Float[Tensor, "P K"], real: Bool[Tensor, "P K"]) -> In
 def stack_sums(
     s: Float[Tensor, "P K"], weight: Float[Tensor, "P K"], y: Float[Tensor, "P K"] | None = None
 ) -> Float[Tensor, "P K C"]:
-    """The sums of single places: weight, weighted s and, with a tilt, y and |y|. Padding has weight 0."""
+    """Return the sums of single places: weight, weighted s and, with a tilt, y and |y|. Padding has weight 0."""
     channels = [weight, weight * s] if y is None else [weight, weight * s, y, y.abs()]
     return torch.stack(channels, 2)
 
 
 def block_sums(places: Float[Tensor, "P K C"], block: Int[Tensor, "P K"]) -> Float[Tensor, "P K C"]:
-    """The sums of blocks, given the block of each place; blocks that do not exist have weight 0."""
+    """Return the sums of blocks, given the block of each place; blocks that do not exist have weight 0."""
     return torch.zeros_like(places).scatter_add(1, block.unsqueeze(2).expand_as(places), places)
 
 
@@ -131,14 +131,14 @@ def mean_tilt(sums: Float[Tensor, "P K C"]) -> Float[Tensor, "P K"]:
 
 
 def block_values(sums: Float[Tensor, "P K C"], tau: Float[Tensor, "P 1"] | None) -> Float[Tensor, "P K"]:
-    """The common value of each block."""
+    """Return the common value of each block."""
     value = sums[..., 1] / sums[..., 0].masked_fill(sums[..., 0] == 0, 1.0)
     return value if tau is None else value - tau * mean_tilt(sums)
 
 
 @torch.no_grad()
 def pool(places: Float[Tensor, "P K C"], tau: Float[Tensor, "P 1"] | None) -> Int[Tensor, "P K"]:
-    r"""The block of each place in the projection of $s - \tau y$ onto non-increasing sequences."""
+    r"""Return the block of each place in the projection of $s - \tau y$ onto non-increasing sequences."""
     block = torch.arange(places.shape[1], device=places.device).expand(places.shape[:2]).clone()
     problem = torch.arange(len(places), device=places.device)
     sums = places

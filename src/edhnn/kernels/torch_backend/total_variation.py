@@ -21,7 +21,7 @@ from edhnn.kernels.torch_backend.segments import Group, over_segments, sorted_or
 
 
 def saturate(step: Float[Tensor, "P 1"], x: Float[Tensor, "P 1"]) -> Float[Tensor, "P 1"]:
-    r"""$\eta / (\tfrac12 + \eta x)$, without overflow for any finite step."""
+    r"""Return $\eta / (\tfrac12 + \eta x)$, without overflow for any finite step."""
     small, large = step.clamp(max=1.0), step.clamp(min=1.0)
     return torch.where(step <= 1.0, small / (0.5 + small * x), 1.0 / (0.5 / large + x))
 
@@ -37,7 +37,7 @@ class Water:
 
     @staticmethod
     def over(s: Float[Tensor, "P K"], w: Float[Tensor, "P K"], real: Bool[Tensor, "P K"]) -> Water:
-        """Running sums over sorted values with their weights."""
+        """Build the running sums over sorted values with their weights."""
         weight = w.cumsum(1)
         steps = weight[:, :-1] * (s[:, :-1] - s[:, 1:])
         return Water(s, weight, torch.nn.functional.pad(steps, (1, 0)).cumsum(1), real)
@@ -48,12 +48,12 @@ class Water:
 
     @torch.no_grad()
     def piece(self, t: Float[Tensor, "P 1"]) -> Int[Tensor, "P 1"]:
-        """The line that is the level at budget ``t``."""
+        """Return the line that is the level at budget ``t``."""
         lines = self.s - (t - self.budget) / self.weight
         return lines.masked_fill(~self.real, -torch.inf).argmax(1, keepdim=True)
 
     def rows(self, chosen: Int[Tensor, " Q"]) -> Water:
-        """The chosen problems only."""
+        """Return the chosen problems only."""
         return Water(*(part.index_select(0, chosen) for part in (self.s, self.weight, self.budget, self.real)))
 
 
@@ -120,7 +120,7 @@ def _root_of_piece(
 
 @torch.no_grad()
 def _newton(above: Water, below: Water, step: Tensor) -> tuple[Int[Tensor, "P 1"], Int[Tensor, "P 1"]]:
-    """The pieces of both levels on which the root for power 2 lies."""
+    """Return the pieces of both levels on which the root for power 2 lies."""
     t = torch.zeros_like(step)
     top, bottom = above.piece(t), below.piece(t)
     problem = torch.arange(len(step), device=step.device)
