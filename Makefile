@@ -8,7 +8,7 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --con
 WORKERS ?= 2
 NATIVE := setup.py $(wildcard src/edhnn/kernels/native/*.cpp src/edhnn/kernels/native/*.h)
 
-.PHONY: help install demo test test-slow sanitize check format bench evidence clean
+.PHONY: help install demo test test-slow sanitize check format bench evidence coverage dist clean
 
 help:            ## show this list
 	@grep -E '^[a-z-]+: *.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 14
@@ -23,7 +23,7 @@ $(READY): pyproject.toml constraints.txt $(NATIVE)
 	@touch $(READY)
 
 $(STAMP): $(READY)
-	$(PIP) --editable '.[dev]'
+	$(PIP) 'edhnn[dev]'  # installed above: this adds the tools and does not compile the kernels again
 	@touch $(STAMP)
 
 demo: $(READY)   ## a hypergraph examined, ED-HNN and an MLP trained on it; report in demo/
@@ -46,14 +46,14 @@ sanitize:        ## the native kernels under the address and undefined-behaviour
 		-fsanitize=address,undefined -fno-sanitize-recover=all tests/native/harness.cpp -o build/sanitize/harness
 	build/sanitize/harness
 
-check: $(STAMP)  ## format, lint, types, layers, no module that is half of another
+check: $(STAMP)  ## format, lint, types, layers, no private module with one importer
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python benchmarks/structure.py --check
 
-format: $(STAMP) ## format and mend what ruff can
+format: $(STAMP) ## format, and fix what ruff can
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
@@ -64,6 +64,15 @@ bench: $(STAMP)  ## time and memory beside pandas, json, the textbook's ED-HNN a
 
 evidence: $(STAMP)  ## the tables and figures of docs/evidence, from the records in results/
 	$(BIN)/edhnn report --out docs/evidence
+
+coverage: $(STAMP)  ## the everyday suite with coverage by room; about 10 minutes
+	$(BIN)/python -m pytest -n $(WORKERS) --cov=edhnn --cov-report=
+	$(BIN)/python benchmarks/coverage_by_room.py
+
+dist: $(STAMP)   ## sdist and wheel in dist/, the wheel tried in a clean environment without a compiler
+	rm -rf dist
+	$(BIN)/python -m build --installer pip --outdir dist .
+	$(PYTHON) benchmarks/try_wheel.py dist
 
 clean:           ## remove .venv and what the commands made
 	rm -rf $(VENV) demo build dist

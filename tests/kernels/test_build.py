@@ -45,7 +45,7 @@ def test_without_a_compiler_the_install_succeeds_and_torch_serves(checkout, tmp_
     target = tmp_path / "installed"
     install = ("-m", "pip", "install", "--verbose", "--no-deps", "--no-build-isolation", "--target", target, ".")
     said = run(*install, folder=checkout, CC="false", CXX="false")
-    assert "the native kernels are not built, the torch kernels will serve" in said
+    assert "the native kernels are not built, the torch kernels will be used" in said
     assert not list(target.rglob("*.so"))
     code = (
         "import torch; from edhnn import kernels; print(kernels.__file__, kernels.active(), "
