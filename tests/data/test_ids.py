@@ -87,7 +87,7 @@ def test_numbers_from_0_are_stored_as_a_range():
 
 
 def test_thousands_of_chunks_of_text_are_numbered_jointly():
-    names = [f"n{(place * 7919) % 1000}" for place in range(20_000)]
+    names = [f"n{(number * 7919) % 1000}" for number in range(20_000)]
     ids, _, numbers = encode_ids(IdColumn(), column_of([names[at : at + 13] for at in range(0, len(names), 13)]))
     assert ids.to_list() == list(dict.fromkeys(names))
     assert [ids[number] for number in numbers.tolist()] == names

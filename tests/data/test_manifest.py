@@ -39,11 +39,11 @@ SAME_AS_WRITTEN = [
 @pytest.mark.parametrize("request_", SAME_AS_WRITTEN)
 def test_a_request_for_the_written_columns_changes_nothing(tmp_path, request_):
     file = written(tmp_path)
-    plain, found = read_dataset(file), read_dataset(file, **request_)
-    assert torch.equal(found.x, plain.x)
-    assert (found.x.dtype, found.feature_names) == (torch.float64, ("price", "size"))
-    assert (found.y.tolist(), found.class_names) == ([1, 0, -1], ("z", "a", "unused"))
-    assert (found.node_attributes, found.reading) == (plain.node_attributes, {"label_columns": ["kind"]})
+    plain, dataset = read_dataset(file), read_dataset(file, **request_)
+    assert torch.equal(dataset.x, plain.x)
+    assert (dataset.x.dtype, dataset.feature_names) == (torch.float64, ("price", "size"))
+    assert (dataset.y.tolist(), dataset.class_names) == ([1, 0, -1], ("z", "a", "unused"))
+    assert (dataset.node_attributes, dataset.reading) == (plain.node_attributes, {"label_columns": ["kind"]})
 
 
 def test_a_label_and_a_feature_with_the_same_name_are_distinguished(tmp_path):
@@ -59,27 +59,27 @@ def test_a_label_and_a_feature_with_the_same_name_are_distinguished(tmp_path):
 def test_a_request_selects_among_the_written_columns(tmp_path, sparse):
     x = torch.tensor([[1.0, 0.0], [0.0, 2.0], [0.0, 3.0]])
     file = written(tmp_path, x=sparse_features(sp.csr_array(x.numpy())) if sparse else x)
-    found = read_dataset(file, features=["size"])
-    assert (found.x.to_dense().tolist(), found.feature_names, found.class_names) == (
+    dataset = read_dataset(file, features=["size"])
+    assert (dataset.x.to_dense().tolist(), dataset.feature_names, dataset.class_names) == (
         [[0.0], [2.0], [3.0]],
         ("size",),
         ("z", "a", "unused"),
     )
     dropped = {} if sparse else {"price": [1.0, 0.0, 0.0]}
-    assert found.node_attributes == {"year": [2000, 2001, 2002], **dropped}
-    assert ("sparse features that were not requested were left out: 1 columns" in found.provenance.notes) == sparse
+    assert dataset.node_attributes == {"year": [2000, 2001, 2002], **dropped}
+    assert ("sparse features that were not requested were left out: 1 columns" in dataset.provenance.notes) == sparse
     assert read_dataset(file, features=[]).x is None
-    found = read_dataset(file, label="price", task="regression")
-    assert (found.y.tolist(), found.feature_names, found.reading) == (
+    dataset = read_dataset(file, label="price", task="regression")
+    assert (dataset.y.tolist(), dataset.feature_names, dataset.reading) == (
         [1, 0, 0],
         ("size",),
         {"label_columns": ["price"]},
     )
-    assert found.node_attributes == {"year": [2000, 2001, 2002], "kind": ["a", "z", None]}
-    found = read_dataset(file, label="year", features=["size", "price"])
-    assert (found.class_names, found.x.to_dense().tolist()) == ((2000, 2001, 2002), [[0, 1], [2, 0], [3, 0]])
-    found = read_dataset(file, features=["year", "size"])
-    assert found.x.tolist() == [[2000, 0], [2001, 2], [2002, 3]]
+    assert dataset.node_attributes == {"year": [2000, 2001, 2002], "kind": ["a", "z", None]}
+    dataset = read_dataset(file, label="year", features=["size", "price"])
+    assert (dataset.class_names, dataset.x.to_dense().tolist()) == ((2000, 2001, 2002), [[0, 1], [2, 0], [3, 0]])
+    dataset = read_dataset(file, features=["year", "size"])
+    assert dataset.x.tolist() == [[2000, 0], [2001, 2], [2002, 3]]
     with pytest.raises(UsageError, match="The `features=` column must be one of kind, price, size, year. Got 'prize'"):
         read_dataset(file, features=["prize"])
     with pytest.raises(DataError, match="Labels for regression must be numbers"):
@@ -92,7 +92,7 @@ def test_several_labels_are_selected_by_name(tmp_path, task, y):
     names = ("low", "high") if task == "multilabel" else None
     provenance = Provenance("b.csv", "csv", (), {} if names else {"label_columns": ["low", "high"]})
     file = written(tmp_path, y=torch.tensor(y), task=task, class_names=names, provenance=provenance)
-    found = read_dataset(file, label=["high", "low"], task=task)
-    assert torch.equal(found.y.nan_to_num(), torch.tensor(y).flip(1).nan_to_num())
-    assert found.x.shape == (3, 2)
+    dataset = read_dataset(file, label=["high", "low"], task=task)
+    assert torch.equal(dataset.y.nan_to_num(), torch.tensor(y).flip(1).nan_to_num())
+    assert dataset.x.shape == (3, 2)
     assert read_dataset(file, label=["low", "high"], features=["size"]).num_features == 1

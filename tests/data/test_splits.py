@@ -28,8 +28,8 @@ def test_the_global_generator_draws_the_same_and_is_not_changed():
     torch.manual_seed(0)
     expected = [torch.randperm(50).tolist() for _ in range(3)]
     before = torch.get_rng_state()
-    found = [sum(parts(split), []) for split in random_splits(50, 3)]  # noqa: RUF017  # three short lists
-    assert found == expected
+    drawn = [sum(parts(split), []) for split in random_splits(50, 3)]  # noqa: RUF017  # three short lists
+    assert drawn == expected
     assert torch.equal(torch.get_rng_state(), before)
 
 

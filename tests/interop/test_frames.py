@@ -273,7 +273,7 @@ def test_data_that_frames_cannot_hold_raise(to_frames):
             r"column 'deep' has several. Cause: its lists or dictionaries",
         ),
         ({"node_attributes": {"node": [1, 2]}}, r"Two would be called 'node'.*Rename"),
-        ({"edge_attributes": {"weight": ["a"]}}, r"may be called 'weight' in a frame"),
+        ({"edge_attributes": {"weight": ["a"]}}, r"may be called 'weight' here"),
         ({**labels, "class_names": ("a", 1)}, r"all text or all integers"),
     ):
         with pytest.raises(DataError, match=message):

@@ -156,9 +156,6 @@ def labels_from_values(values: Sequence[RawLabel], task: Task | None = None) -> 
             classes in ascending order.
         task: ``classification`` or ``regression``; by default it follows from the values.
 
-    Returns:
-        The labels.
-
     Raises:
         DataError: if text and numbers are mixed, or the labels do not fit the task.
     """

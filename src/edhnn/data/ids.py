@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any, overload
@@ -124,9 +124,11 @@ def _plain_ids(values: IntArray | Sequence[NodeOrEdgeId]) -> IntArray | list[Nod
 class IdColumn:
     """A column of ids that is read chunk by chunk and held in Arrow memory: integers, strings or both."""
 
-    def __init__(self) -> None:
+    def __init__(self, chunks: Iterable[pa.Array] = ()) -> None:
         self.chunks: list[pa.Array | list[NodeOrEdgeId]] = []
         self.length = 0
+        for chunk in chunks:
+            self.append_arrow(chunk)
 
     def append(self, values: list[NodeOrEdgeId]) -> None:
         """Add a chunk of Python ids."""

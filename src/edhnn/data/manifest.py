@@ -33,7 +33,7 @@ from edhnn.data.dataset import UNLABELLED, Attributes, NodeDataset, Task, select
 from edhnn.data.ids import Ids
 from edhnn.data.limits import Limits, size_in_words
 from edhnn.errors import DataError, LimitError
-from edhnn.typing import FloatArray, JsonObject, NodeOrEdgeId
+from edhnn.typing import FloatArray, JsonObject
 
 MANIFEST, LABEL, FEATURES, WEIGHT = "edhnn", "label", "features", "weight"
 Record = dict[str, Any]
@@ -80,7 +80,7 @@ def manifest_of(dataset: NodeDataset) -> JsonObject:
             "details": provenance.details,
         },
     )
-    values = {name: getattr(manifest, name) for name in manifest.__struct_fields__}
+    values = msgspec.structs.asdict(manifest)
     return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
 
@@ -125,35 +125,34 @@ def edge_records(dataset: NodeDataset, reserved: Collection[str] = ()) -> list[R
     return records
 
 
-def label_values(dataset: NodeDataset) -> list[Any] | None:
+def label_values(labels: NodeDataset | Labels) -> list[Any] | None:
     """Return each node's label: its class name, a number, or a list of numbers; ``None`` where unknown."""
-    if dataset.y is None or dataset.task is None:
+    if labels.y is None:
         return None
-    return plain_labels(dataset.y, dataset.task, dataset.class_names)
-
-
-def plain_labels(y: Tensor, task: Task, names: Sequence[NodeOrEdgeId] | None) -> list[Any]:
-    """Return labels as Python values; see `label_values`."""
-    labels: list[Any] = y.tolist()
-    if task != "classification":
-        return [_without_nan(label) for label in labels]
-    if names is None:
-        return [None if label < 0 else label for label in labels]
-    return [None if label < 0 else names[label] for label in labels]
+    values: list[Any] = labels.y.tolist()
+    if labels.task != "classification":
+        return [_without_nan(value) for value in values]
+    names = labels.class_names
+    return [None if value < 0 else value if names is None else names[value] for value in values]
 
 
 def attribute_records(kind: str, columns: Attributes, count: int, taken: Collection[str]) -> list[Record]:
     """Turn columns into a record per node or hyperedge; raise `DataError` if a column has a name in ``taken``."""
     clash = next((name for name in columns if name in taken), None)
     if clash is not None:
-        raise DataError(
-            f"No {kind} attribute may be called '{clash}' here: it would be read as something else.",
-            remedy="Rename the attribute first.",
-        )
+        raise reserved_name(kind, clash)
     records: list[Record] = [{} for _ in range(count)]
     for name, column in columns.items():
         _fill(records, name, column)
     return records
+
+
+def reserved_name(kind: str, name: str) -> DataError:
+    """Return the error for an attribute whose name has another meaning in the target."""
+    return DataError(
+        f"No {kind} attribute may be called '{name}' here: it would be read as something else.",
+        remedy="Rename the attribute first.",
+    )
 
 
 def _fill(records: Sequence[Record], name: str, values: Sequence[Any]) -> None:
@@ -358,9 +357,9 @@ def _feature_names(restored: NodeColumns) -> tuple[str, ...]:
 
 
 def _label_columns(restored: NodeColumns, names: Sequence[str]) -> dict[str, Sequence[Any]]:
-    if restored.labels is None:
+    values = None if restored.labels is None else label_values(restored.labels)
+    if restored.labels is None or values is None:
         return {}
-    values = plain_labels(*restored.labels)
     if restored.labels.y.dim() == 1:
         return {names[0]: values}
     return {name: [row[number] for row in values] for number, name in enumerate(names)}

@@ -40,9 +40,6 @@ def random_splits(
         train: Share of training nodes, rounded down.
         valid: Share of validation nodes, rounded down.
 
-    Returns:
-        The splits.
-
     Example:
         >>> from edhnn import random_splits
         >>> [len(part) for part in (lambda s: (s.train, s.valid, s.test))(random_splits(10, 1)[0])]

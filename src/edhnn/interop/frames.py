@@ -21,7 +21,7 @@ import torch
 from edhnn.data.columns import Column, Labels, exact_array, label_fields, sort_columns
 from edhnn.data.dataset import UNLABELLED, NodeDataset, Provenance, Task, as_numpy, merged_note
 from edhnn.data.ids import IdColumn, Ids, encode_ids
-from edhnn.data.manifest import LABEL, WEIGHT, label_values
+from edhnn.data.manifest import LABEL, WEIGHT, label_values, reserved_name
 from edhnn.errors import DataError, UsageError, unknown_name
 from edhnn.hypergraph.hypergraph import Hypergraph
 from edhnn.interop.records import column_request, import_library, wrong_type
@@ -64,9 +64,6 @@ def from_frame(
         features: The feature column of ``nodes``, or several.
         task: The kind of labels; by default inferred from them.
         name: Name of the dataset.
-
-    Returns:
-        The dataset.
 
     Raises:
         UsageError: if a frame has another type, or a column does not exist.
@@ -319,10 +316,7 @@ def _id_column(table: pa.Table, name: str, what: str) -> IdColumn:
             f"The ids in column '{name}' of the {what} must be text or integers. Got {column.type}.",
             remedy="Convert the column to text first.",
         )
-    ids = IdColumn()
-    for chunk in column.chunks:
-        ids.append_arrow(chunk)
-    return ids
+    return IdColumn(column.chunks)
 
 
 def _number_column(table: pa.Table, name: str, what: str) -> FloatArray:
@@ -379,10 +373,7 @@ def _result(dataset: NodeDataset, frames: Sequence[Any]) -> HypergraphFrames:
 def _tables(dataset: NodeDataset) -> tuple[pa.Table, pa.Table, pa.Table]:
     hypergraph = dataset.hypergraph
     if WEIGHT in dataset.edge_attributes:
-        raise DataError(
-            "No hyperedge attribute may be called 'weight' in a frame: it would be read as the weight.",
-            remedy="Rename the attribute first.",
-        )
+        raise reserved_name("hyperedge", WEIGHT)
     node_ids, edge_ids = _id_array("node", dataset.node_ids), _id_array("hyperedge", dataset.edge_ids)
     pairs = {
         NODE: node_ids.take(pa.array(hypergraph.node_index.cpu().numpy())),

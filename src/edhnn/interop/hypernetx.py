@@ -51,9 +51,6 @@ def from_hypernetx(
         task: The kind of labels; by default inferred from them.
         ignore: Cell properties to leave out; a dataset cannot hold any but the weight.
 
-    Returns:
-        The dataset.
-
     Raises:
         UsageError: if ``hypergraph`` is not a `hypernetx.Hypergraph`.
         DataError: if an id is neither text nor integer, a weight is not a number of 0 or more, or cells have

@@ -54,9 +54,6 @@ def from_networkx(
         task: The kind of labels; by default inferred from them.
         ignore: Attributes of graph edges to leave out; a dataset cannot hold any but ``weight``.
 
-    Returns:
-        The dataset.
-
     Raises:
         UsageError: if ``graph`` is directed or not a `networkx.Graph`, or ``nodes`` has a key that is not in it.
         DataError: if a key has no side, a graph edge joins two keys of one side, an id is neither text nor integer, or

@@ -22,7 +22,7 @@ from torch import Tensor
 from edhnn.data.columns import Labels, label_fields
 from edhnn.data.dataset import Attributes, NodeDataset, Task, sparse_features
 from edhnn.data.ids import Ids
-from edhnn.data.manifest import MANIFEST, Manifest, manifest_of, read_manifest
+from edhnn.data.manifest import MANIFEST, Manifest, manifest_of, read_manifest, reserved_name
 from edhnn.errors import DataError
 from edhnn.hypergraph.hypergraph import Hypergraph
 from edhnn.interop.records import checked_ids, import_library, provenance, wrong_type
@@ -45,9 +45,6 @@ def from_pyg(data: Any) -> NodeDataset:
     Args:
         data: A `torch_geometric.data.Data` or `HyperGraphData`. Counts are ``num_nodes`` and ``num_hyperedges`` (or
             ``num_edges``) if stored, else the rows of features and weights, else one more than the largest index.
-
-    Returns:
-        The dataset.
 
     Raises:
         UsageError: if ``data`` is not a `Data`.
@@ -138,11 +135,11 @@ def to_pyg(dataset: NodeDataset) -> Any:
     }
     for name, column in dataset.node_attributes.items():
         if name in _RESERVED or name.startswith((_EDGE, "edge_", "_")):
-            raise _taken("node", name)
+            raise reserved_name("node", name)
         entries[name] = _tensor_or_list(column)
     for name, column in dataset.edge_attributes.items():
         if name in ("index", "weight", "id"):
-            raise _taken("hyperedge", name)
+            raise reserved_name("hyperedge", name)
         entries[f"{_EDGE}{name}"] = _tensor_or_list(column)
     moved = {k: v.to(hypergraph.device) if isinstance(v, Tensor) else v for k, v in entries.items()}
     return library.Data.from_dict(moved)
@@ -284,10 +281,3 @@ def _kinds_within(values: Sequence[Any]) -> set[object]:
     if kinds == {list}:
         return set().union(*map(_kinds_within, values))
     return {value.dtype for value in values} if kinds in ({np.ndarray}, {Tensor}) else kinds
-
-
-def _taken(kind: str, name: str) -> DataError:
-    return DataError(
-        f"No {kind} attribute may be called '{name}' in a PyG data object: it would be read as something else.",
-        remedy="Rename the attribute first.",
-    )

@@ -68,9 +68,6 @@ def dataset_from_records(
         name: A name for the dataset, if the object has one.
         notes: Messages for the user.
         attributes: The attributes of the object itself, for the provenance.
-
-    Returns:
-        The dataset.
     """
     known = read_manifest(manifest, library)
     edge_columns = columns_of(edges, "hyperedge", known.edge_attributes if known else ())
@@ -173,9 +170,6 @@ def import_library(module: str, purpose: str) -> Any:
     Args:
         module: The module to import; a submodule of the library is fine.
         purpose: The function that needs it, for the error: ``to_xgi``.
-
-    Returns:
-        The module.
 
     Raises:
         MissingDependencyError: if the library is not installed. A library that is installed but broken raises its

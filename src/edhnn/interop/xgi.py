@@ -47,9 +47,6 @@ def from_xgi(
         features: The node attributes that are features. By default as `to_xgi` wrote them.
         task: The kind of labels; by default inferred from them.
 
-    Returns:
-        The dataset.
-
     Raises:
         UsageError: if ``network`` is directed or not an `xgi.Hypergraph`.
         DataError: if an id is neither text nor integer, or a weight is not a number of 0 or more.
