@@ -84,9 +84,9 @@ def test_no_columns_give_no_labels_features_or_notes():
         (dict(label=("a",), features=("color", "a")), UsageError, "must be named once.*'a' is named as both"),
         (dict(features=("a", "a")), UsageError, "'a' is named twice"),
         (dict(label=("a", "a")), UsageError, "'a' is named twice"),
-        (dict(label=("a", "color")), DataError, "must all be columns of numbers. 'color' is not"),
+        (dict(label=("a", "color")), DataError, "must hold numbers. 'color' does not"),
         (dict(label=("color",), task="regression"), DataError, "must be numbers. Got 'red'"),
-        (dict(label=("color",), task="multilabel"), DataError, "must all be columns of numbers. 'color' is not"),
+        (dict(label=("color",), task="multilabel"), DataError, "must hold numbers. 'color' does not"),
     ],
 )
 def test_invalid_requests_raise(request_, error, message):

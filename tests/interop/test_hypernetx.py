@@ -20,7 +20,7 @@ def test_datasets_round_trip(case):
 
 @given(cases(incidences_only=True))
 @settings(max_examples=15)
-def test_hypernetx_sees_the_same_hypergraph(case):
+def test_hypernetx_has_the_same_shape_sizes_and_degrees(case):
     dataset = build(case)
     network, hypergraph = to_hypernetx(dataset), dataset.hypergraph
     assert network.shape == (hypergraph.num_nodes, hypergraph.num_edges)

@@ -17,7 +17,7 @@ def test_datasets_round_trip(case):
 
 @given(cases())
 @settings(max_examples=30)
-def test_networkx_sees_a_bipartite_graph(case):
+def test_the_graph_is_bipartite_and_has_the_same_degrees(case):
     dataset = build(case)
     graph, hypergraph = to_networkx(dataset), dataset.hypergraph
     assert bipartite.is_bipartite(graph)

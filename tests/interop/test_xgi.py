@@ -21,7 +21,7 @@ def test_datasets_round_trip(case):
 
 @given(cases())
 @settings(max_examples=30)
-def test_xgi_sees_the_same_hypergraph(case):
+def test_xgi_has_the_same_sizes_and_degrees(case):
     dataset = build(case)
     network, hypergraph = to_xgi(dataset), dataset.hypergraph
     assert (network.num_nodes, network.num_edges) == (hypergraph.num_nodes, hypergraph.num_edges)

@@ -47,7 +47,7 @@ def numbers_in(column: Column) -> FloatArray | None:
 
 
 def numbers_or_all_empty(column: Column) -> FloatArray | None:
-    """Like `numbers_in`, but an all-empty column counts as numeric (all NaN)."""
+    """Convert like `numbers_in`, but return all NaN for an all-empty column."""
     numbers = numbers_in(column)
     if numbers is None and all(value is None for value in as_list(column)):
         return np.full(len(column), np.nan)
@@ -163,7 +163,7 @@ def labels_from_values(values: Sequence[RawLabel], task: Task | None = None) -> 
     kinds = {str if isinstance(value, str) else float for value in known}
     if len(kinds) > 1:
         shown = next(value for value in known if isinstance(value, str))
-        raise DataError(f"Labels must be all text or all numbers. Got both, such as '{shown}' beside a number.")
+        raise DataError(f"Labels must be all text or all numbers. Got both: '{shown}' and a number.")
     real = any(isinstance(value, float) and not value.is_integer() for value in known)
     if task == "regression" or (task is None and real):
         if str in kinds:
@@ -180,7 +180,7 @@ def labels_from_values(values: Sequence[RawLabel], task: Task | None = None) -> 
     return Labels(torch.tensor(y, dtype=torch.int64), "classification", tuple(names))
 
 
-def labels_from_columns(columns: Sequence[Sequence[float]], names: Sequence[str], task: Task | None = None) -> Labels:
+def labels_from_columns(columns: Sequence[npt.ArrayLike], names: Sequence[str], task: Task | None = None) -> Labels:
     """Combine several numeric label columns: 0/1 columns are multi-label, others are real targets."""
     y = _real_targets(np.array(columns, dtype=np.float64).T)
     binary = bool(((y == 0) | (y == 1) | y.isnan()).all())
@@ -336,8 +336,8 @@ def _labels(columns: Mapping[str, Column], names: tuple[str, ...], request: Colu
     for name in names:
         column = numbers_or_all_empty(columns[name])
         if column is None:
-            raise DataError(f"Several labels must all be columns of numbers. '{name}' is not.")
-        numbers.append(column.tolist())
+            raise DataError(f"Label columns for multi-label or several targets must hold numbers. '{name}' does not.")
+        numbers.append(column)
     return labels_from_columns(numbers, names, request.task)
 
 

@@ -1,4 +1,4 @@
-"""Hashes of a dataset's content, of the data that a model sees, of splits and of nodes.
+"""Hashes of a dataset's content, of the data that a model uses, of splits and of nodes.
 
 The bytes of a published file change when it is compressed again, pickled by another Python or given other line ends,
 but its hypergraph does not. Therefore the catalogue pins the content (`content_digests`):
@@ -58,7 +58,7 @@ def content_digests(dataset: NodeDataset) -> dict[str, str]:
 
 
 def dataset_sha256(dataset: NodeDataset) -> str:
-    """Hash the data that a model sees: hyperedges, weights, features and labels, as they are stored."""
+    """Hash the data that a model uses: hyperedges, weights, features and labels, as they are stored."""
     hypergraph, x = dataset.hypergraph, dataset.x
     parts = [hypergraph.node_index, hypergraph.edge_index, hypergraph.edge_weight, hypergraph.incidence_weight]
     if x is not None and x.layout == torch.sparse_csr:
@@ -88,7 +88,7 @@ def splits_sha256(splits: Iterable[Split]) -> str:
 
 
 def search_sha256(datasets: Sequence[NodeDataset], splits: Sequence[Split]) -> str:
-    """Hash the data that a hyperparameter search sees: for each split its dataset, training and validation nodes."""
+    """Hash the data that a hyperparameter search uses: for each split its dataset, training and validation nodes."""
     digest = _Sha256()
     for dataset, split in zip(datasets, splits, strict=True):
         digest.write(dataset_sha256(dataset).encode() + _bytes(split.train, "<i8") + _bytes(split.valid, "<i8"))

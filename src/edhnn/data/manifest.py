@@ -357,9 +357,9 @@ def _feature_names(restored: NodeColumns) -> tuple[str, ...]:
 
 
 def _label_columns(restored: NodeColumns, names: Sequence[str]) -> dict[str, Sequence[Any]]:
-    values = None if restored.labels is None else label_values(restored.labels)
-    if restored.labels is None or values is None:
+    if restored.labels is None:
         return {}
+    values = label_values(restored.labels) or []
     if restored.labels.y.dim() == 1:
         return {names[0]: values}
     return {name: [row[number] for row in values] for number, name in enumerate(names)}

@@ -9,7 +9,7 @@ integers raise an error, as do sparse features, which would fill the memory with
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, final
 
@@ -132,10 +132,10 @@ def to_pandas(dataset: NodeDataset) -> HypergraphFrames:
         ([0, 1], 3)
     """
     pandas = import_library("pandas", "to_pandas")
-    frames = [table.to_pandas(integer_object_nulls=True) for table in _tables(dataset)]
+    frames = _frames(dataset, lambda table: table.to_pandas(integer_object_nulls=True))
     if dataset.task == "classification":
-        frames[1][LABEL] = pandas.Categorical(label_values(dataset), categories=list(_class_names(dataset)))
-    return _result(dataset, frames)
+        frames.nodes[LABEL] = pandas.Categorical(label_values(dataset), categories=list(_class_names(dataset)))
+    return frames
 
 
 def to_polars(dataset: NodeDataset) -> HypergraphFrames:
@@ -155,18 +155,19 @@ def to_polars(dataset: NodeDataset) -> HypergraphFrames:
         ([0, 1], 3)
     """
     polars = import_library("polars", "to_polars")
-    frames = [polars.from_arrow(table) for table in _tables(dataset)]
+    frames = _frames(dataset, polars.from_arrow)
     if dataset.task == "classification":
         names, values = list(_class_names(dataset)), label_values(dataset) or []
         if all(isinstance(name, str) for name in names):
-            frames[1] = frames[1].with_columns(polars.Series(LABEL, values, dtype=polars.Enum(names)))
-        elif sorted({value for value in values if value is not None}) != names:
+            classes = polars.Series(LABEL, values, dtype=polars.Enum(names))
+            return replace(frames, nodes=frames.nodes.with_columns(classes))
+        if sorted({value for value in values if value is not None}) != names:
             raise DataError(
                 "A polars column of integer classes can hold only classes that some node has, in ascending order. "
                 f"Got the classes {', '.join(map(str, names))}.",
                 remedy="Make the class names text.",
             )
-    return _result(dataset, frames)
+    return frames
 
 
 @final
@@ -358,19 +359,8 @@ def _class_column(columns: dict[str, Column], name: str) -> Labels | None:
     return Labels(torch.from_numpy(y.copy()), "classification", tuple(names))
 
 
-def _result(dataset: NodeDataset, frames: Sequence[Any]) -> HypergraphFrames:
-    return HypergraphFrames(
-        name=dataset.name,
-        incidences=frames[0],
-        nodes=frames[1],
-        hyperedges=frames[2],
-        label=tuple(_label_columns(dataset)),
-        features=tuple(_feature_names(dataset)),
-        task=dataset.task,
-    )
-
-
-def _tables(dataset: NodeDataset) -> tuple[pa.Table, pa.Table, pa.Table]:
+def _frames(dataset: NodeDataset, convert: Callable[[pa.Table], Any]) -> HypergraphFrames:
+    """Write a dataset to Arrow tables and convert each to a frame."""
     hypergraph = dataset.hypergraph
     if WEIGHT in dataset.edge_attributes:
         raise reserved_name("hyperedge", WEIGHT)
@@ -387,8 +377,15 @@ def _tables(dataset: NodeDataset) -> tuple[pa.Table, pa.Table, pa.Table]:
         for kind, attributes in (("node", dataset.node_attributes), ("hyperedge", dataset.edge_attributes))
     )
     weight = {} if hypergraph.edge_weight is None else {WEIGHT: pa.array(hypergraph.edge_weight.cpu().numpy())}
-    nodes = _table("node", {NODE: node_ids}, labels, features, of_nodes)
-    return pa.table(pairs), nodes, _table("hyperedge", {EDGE: edge_ids}, weight, of_edges)
+    return HypergraphFrames(
+        name=dataset.name,
+        incidences=convert(pa.table(pairs)),
+        nodes=convert(_table("node", {NODE: node_ids}, labels, features, of_nodes)),
+        hyperedges=convert(_table("hyperedge", {EDGE: edge_ids}, weight, of_edges)),
+        label=tuple(labels),
+        features=tuple(_feature_names(dataset)),
+        task=dataset.task,
+    )
 
 
 def _table(kind: str, *parts: dict[str, pa.Array]) -> pa.Table:
