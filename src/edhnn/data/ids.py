@@ -167,7 +167,7 @@ def encode_ids(listing: IdColumn, mentions: IdColumn) -> tuple[Ids, IndexArray, 
     """Assign numbers to the ids of a listing (for example a node table) and of a column that mentions them, jointly.
 
     Listed ids come first, in the order of the listing. Ids that are only mentioned follow: integers in ascending order,
-    strings (and mixtures) by first mention. The chunks of both columns may be released.
+    strings (and mixtures) by first mention. Do not use the columns afterwards: their chunks may be released.
 
     Args:
         listing: The column whose order the numbers follow.
@@ -178,10 +178,10 @@ def encode_ids(listing: IdColumn, mentions: IdColumn) -> tuple[Ids, IndexArray, 
     """
     chunks = [*listing.chunks, *mentions.chunks]
     kinds = {chunk.type if isinstance(chunk, pa.Array) else None for chunk in chunks}
-    if kinds <= {pa.int32(), pa.int64()} and chunks:
-        return _encode_integers(listing, mentions)
     if not chunks:
         return Ids(range(0)), np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    if kinds <= {pa.int32(), pa.int64()}:
+        return _encode_integers(listing, mentions)
     if len(kinds) > 1 or None in kinds:
         return _encode_python(listing, mentions)
     ids, numbers = _encode_strings(pa.chunked_array(chunks))

@@ -28,8 +28,8 @@ from edhnn.data.columns import (
     label_columns,
     label_fields,
     numbers_in,
-    sort_columns,
     numeric_columns,
+    sort_columns,
 )
 from edhnn.data.dataset import NodeDataset, Provenance, merged_note
 from edhnn.data.ids import IdColumn, Ids, encode_ids, integers_if_all_canonical, plain_integer
