@@ -240,7 +240,7 @@ def test_every_format_holds_the_limit_of_nodes(tmp_path, name, target, hyperedge
     write_dataset(NodeDataset(name=name, hypergraph=Hypergraph.from_hyperedges(hyperedges)), tmp_path / target)
     count = read_dataset(tmp_path / target).hypergraph.num_nodes
     assert read_dataset(tmp_path / target, limits=Limits(max_nodes=count)).hypergraph.num_nodes == count
-    with pytest.raises(LimitError, match=f"There must be at most {count - 1} nodes. Got {count}.*--max-nodes"):
+    with pytest.raises(LimitError, match=f"There must be at most {count - 1} nodes. Got {count}.*`max_nodes=`"):
         read_dataset(tmp_path / target, limits=Limits(max_nodes=count - 1))
 
 

@@ -1,4 +1,4 @@
-"""Columns sorted into labels, features and attributes: what is guessed is said, what is missing is named."""
+"""Columns become labels, features and attributes: notes report guesses, and errors name missing columns."""
 
 import math
 
@@ -22,110 +22,114 @@ def arrow(**columns):
 
 
 @pytest.mark.parametrize("name", [*LABEL_GUESSES, "Label", "CLASS"])
-def test_a_label_is_guessed_by_its_name_and_said(name):
-    found = sort({"size": [1, 2], name: ["a", "b"]})
-    assert found.labels is not None
-    assert found.labels.class_names == ("a", "b")
-    assert f"label column guessed: '{name}'" in found.notes
+def test_a_label_is_guessed_from_its_name_and_noted(name):
+    result = sort({"size": [1, 2], name: ["a", "b"]})
+    assert result.labels is not None
+    assert result.labels.class_names == ("a", "b")
+    assert f"label column guessed: '{name}'" in result.notes
 
 
-def test_of_several_possible_labels_the_first_guess_wins_and_of_equal_ones_the_first_column():
+def test_among_several_possible_labels_the_first_guess_wins_and_then_the_first_column():
     assert sort({"y": ["a", "b"], "Label": ["c", "d"], "label": ["e", "f"]}).labels.class_names == ("c", "d")
     assert sort({"target": ["a", "b"], "class": ["c", "d"]}).labels.class_names == ("c", "d")
 
 
-def test_every_other_column_of_numbers_is_a_feature_and_said():
+def test_every_other_column_of_numbers_is_a_feature_and_noted():
     columns = {f"f{number}": [number, 0.5] for number in range(7)} | {"name": ["a", "b"], "label": [0, 1]}
-    found = sort(columns)
-    assert found.feature_names == tuple(f"f{number}" for number in range(7))
-    assert found.x.tolist() == [[0, 1, 2, 3, 4, 5, 6], [0.5] * 7]
-    assert found.x.dtype == torch.float32
-    assert found.attributes == {"name": ["a", "b"]}
-    assert found.notes == [
+    result = sort(columns)
+    assert result.feature_names == tuple(f"f{number}" for number in range(7))
+    assert result.x.tolist() == [[0, 1, 2, 3, 4, 5, 6], [0.5] * 7]
+    assert result.x.dtype == torch.float32
+    assert result.attributes == {"name": ["a", "b"]}
+    assert result.notes == [
         "label column guessed: 'label'",
         "feature columns guessed (all other columns of numbers): f0, f1, f2, f3, f4, ... (7 in all)",
     ]
 
 
-def test_what_was_asked_for_is_not_noted_and_the_rest_stays_an_attribute():
-    found = sort({"a": [1, 2], "b": [3, 4], "label": ["x", "y"], "c": [5, 6]}, label=("c",), features=("b",))
-    assert found.notes == []
-    assert found.labels.class_names == (5, 6)
-    assert (found.feature_names, found.x.tolist()) == (("b",), [[3.0], [4.0]])
-    assert found.attributes == {"a": [1, 2], "label": ["x", "y"]}
+def test_requested_columns_are_not_noted_and_other_columns_stay_attributes():
+    result = sort({"a": [1, 2], "b": [3, 4], "label": ["x", "y"], "c": [5, 6]}, label=("c",), features=("b",))
+    assert result.notes == []
+    assert result.labels.class_names == (5, 6)
+    assert (result.feature_names, result.x.tolist()) == (("b",), [[3.0], [4.0]])
+    assert result.attributes == {"a": [1, 2], "label": ["x", "y"]}
 
 
-def test_a_feature_asked_for_is_not_guessed_to_be_the_label():
-    found = sort({"y": [1, 2], "x": [3, 4]}, features=("x", "y"))
-    assert found.labels is None
-    assert found.x.tolist() == [[3.0, 1.0], [4.0, 2.0]]
+def test_a_requested_feature_is_not_guessed_to_be_the_label():
+    result = sort({"y": [1, 2], "x": [3, 4]}, features=("x", "y"))
+    assert result.labels is None
+    assert result.x.tolist() == [[3.0, 1.0], [4.0, 2.0]]
 
 
-def test_features_may_be_declined():
-    found = sort({"a": [1, 2]}, features=())
-    assert (found.x, found.feature_names, found.attributes) == (None, None, {"a": [1, 2]})
+def test_an_empty_request_gives_no_features():
+    result = sort({"a": [1, 2]}, features=())
+    assert (result.x, result.feature_names, result.attributes) == (None, None, {"a": [1, 2]})
 
 
-def test_without_columns_there_is_nothing():
-    found = sort({}, count=0)
-    assert (found.x, found.labels, found.attributes, found.notes) == (None, None, {}, [])
+def test_no_columns_give_no_labels_features_or_notes():
+    result = sort({}, count=0)
+    assert (result.x, result.labels, result.attributes, result.notes) == (None, None, {}, [])
 
 
 @pytest.mark.parametrize(
     ("request_", "error", "message"),
     [
-        (dict(label=("colr",)), UsageError, "--label column must be one of a, color. Got 'colr'.*Did you mean 'color'"),
-        (dict(features=("a", "zz")), UsageError, "--features column must be one of a, color. Got 'zz' instead"),
+        (
+            dict(label=("colr",)),
+            UsageError,
+            "The `label=` column must be one of a, color. Got 'colr'.*Did you mean 'color'",
+        ),
+        (dict(features=("a", "zz")), UsageError, "The `features=` column must be one of a, color. Got 'zz' instead"),
         (dict(features=("color",)), DataError, r"line 2 \(node 0\): .* 'color' must hold numbers only. Got 'red'"),
         (dict(label=("a",), features=("color", "a")), UsageError, "must be named once.*'a' is named as both"),
         (dict(features=("a", "a")), UsageError, "'a' is named twice"),
         (dict(label=("a", "a")), UsageError, "'a' is named twice"),
-        (dict(label=("a", "color")), DataError, "each must be a column of numbers. 'color' is not"),
+        (dict(label=("a", "color")), DataError, "must hold numbers. 'color' does not"),
         (dict(label=("color",), task="regression"), DataError, "must be numbers. Got 'red'"),
-        (dict(label=("color",), task="multilabel"), DataError, "each must be a column of numbers. 'color' is not"),
+        (dict(label=("color",), task="multilabel"), DataError, "must hold numbers. 'color' does not"),
     ],
 )
-def test_requests_that_cannot_be_met(request_, error, message):
+def test_invalid_requests_raise(request_, error, message):
     with pytest.raises(error, match=message):
         sort({"a": [1, 2], "color": ["red", "blue"]}, **request_)
 
 
-def test_asking_for_columns_where_there_are_none():
-    with pytest.raises(UsageError, match="--label names the column 'a', but the nodes have no columns"):
+def test_a_request_without_any_columns_raises():
+    with pytest.raises(UsageError, match="`label=` names the column 'a', but the nodes have no columns"):
         sort({}, label=("a",))
 
 
 @pytest.mark.parametrize("columns", [{"size": [1.5, None, 2.0]}, arrow(size=[1.5, None, 2.0])])
-def test_a_missing_feature_is_refused_with_its_place_or_kept(columns):
+def test_a_missing_feature_raises_with_its_line_or_is_kept(columns):
     with pytest.raises(DataError, match=r"line 3 \(node 1\): .*'size' must be a finite number.*Got nothing; 1 such"):
         sort(columns, count=3)
-    kept = sort(columns, count=3, keep_missing=True)
-    assert repr(kept.x.tolist()) == repr([[1.5], [NAN], [2.0]])
+    result = sort(columns, count=3, keep_missing=True)
+    assert repr(result.x.tolist()) == repr([[1.5], [NAN], [2.0]])
 
 
 @pytest.mark.parametrize("value", [math.inf, -math.inf, 1e39, 10**39])
 @pytest.mark.parametrize("keep_missing", [False, True])
-def test_an_infinite_feature_and_one_beyond_32_bits_are_refused(value, keep_missing):
+def test_an_infinite_feature_and_one_beyond_32_bits_raise(value, keep_missing):
     with pytest.raises(DataError, match=r"line 2 \(node 0\): .*finite number"):
         sort({"size": [value, 1]}, keep_missing=keep_missing, features=("size",))
 
 
 @pytest.mark.parametrize("values", [[5551234567, 5551234569], [2**53 + 1, 1], [16777217.0, None], [10**39, 1]])
-def test_whole_numbers_that_32_bits_would_round_are_no_features_unless_asked_for(values):
+def test_whole_numbers_that_32_bits_would_round_are_features_only_on_request(values):
     for columns in ({"phone": values}, arrow(phone=values)) if values[0] < 2**63 else ({"phone": values},):
-        found = sort(columns)
-        assert (found.x, found.attributes) == (None, {"phone": values})
-        assert found.notes == ["not taken for features, as 32 bits would round their whole numbers: phone"]
+        result = sort(columns)
+        assert (result.x, result.attributes) == (None, {"phone": values})
+        assert result.notes == ["not used as features, as 32 bits would round their whole numbers: phone"]
         if values[0] < 2**63:
-            asked = sort(columns, features=("phone",), keep_missing=True)
-            assert asked.notes == ["the whole numbers of the feature 'phone' were rounded to 32 bits"]
+            requested = sort(columns, features=("phone",), keep_missing=True)
+            assert requested.notes == ["the whole numbers of the feature 'phone' were rounded to 32 bits"]
 
 
 @pytest.mark.parametrize("values", [[2**24, -(2**60)], [0.1, 16777217.5], [30_000_000, None], [True, False]])
-def test_other_numbers_are_features_without_a_word(values):
-    found = sort(arrow(size=values), keep_missing=True)
-    assert found.feature_names == ("size",)
-    assert found.notes == ["feature columns guessed (all other columns of numbers): size"]
+def test_other_numbers_are_features_without_a_rounding_note(values):
+    result = sort(arrow(size=values), keep_missing=True)
+    assert result.feature_names == ("size",)
+    assert result.notes == ["feature columns guessed (all other columns of numbers): size"]
 
 
 def test_numbers_as_lists_and_as_arrow_columns():
@@ -149,7 +153,7 @@ def test_numbers_as_lists_and_as_arrow_columns():
 
 
 @pytest.mark.parametrize(
-    ("columns", "asked", "task", "y", "names"),
+    ("columns", "label", "task", "y", "names"),
     [
         (dict(k=["b", None, "a"]), ("k",), "classification", [1, -1, 0], ("a", "b")),
         (dict(k=[True, False, None]), ("k",), "classification", [1, 0, -1], (0, 1)),
@@ -160,63 +164,61 @@ def test_numbers_as_lists_and_as_arrow_columns():
         (dict(a=[0.5, 1, None], b=[1, 1, 0]), ("b", "a"), "regression", [[1, 0.5], [1, 1], [0, NAN]], None),
     ],
 )
-def test_labels_of_every_kind_from_arrow_columns(columns, asked, task, y, names):
-    found = sort(arrow(**columns), count=3, label=asked)
-    assert (found.labels.task, found.labels.class_names) == (task, names)
-    np.testing.assert_array_equal(found.labels.y.numpy(), y)
-    assert found.x is None
+def test_labels_of_every_kind_from_arrow_columns(columns, label, task, y, names):
+    result = sort(arrow(**columns), count=3, label=label)
+    assert (result.labels.task, result.labels.class_names) == (task, names)
+    np.testing.assert_array_equal(result.labels.y.numpy(), y)
+    assert result.x is None
 
 
 def test_one_column_as_multi_label():
-    found = sort(arrow(a=[0, 1]), label=("a",), task="multilabel")
-    assert (found.labels.y.tolist(), found.labels.task) == ([[0.0], [1.0]], "multilabel")
+    result = sort(arrow(a=[0, 1]), label=("a",), task="multilabel")
+    assert (result.labels.y.tolist(), result.labels.task) == ([[0.0], [1.0]], "multilabel")
 
 
 @pytest.mark.parametrize("values", [[["a"], ["b"]], [{"a": 1}, {"a": 2}]])
-def test_lists_and_objects_are_no_labels(values):
+def test_lists_and_objects_as_labels_raise(values):
     with pytest.raises(DataError, match="'label' must hold one text or number per node"):
         sort({"label": values})
 
 
 def test_attributes_come_back_as_plain_lists():
-    found = sort(arrow(name=["a", None], flags=[[1], [2, 3]]))
-    assert found.attributes == {"name": ["a", None], "flags": [[1], [2, 3]]}
+    result = sort(arrow(name=["a", None], flags=[[1], [2, 3]]))
+    assert result.attributes == {"name": ["a", None], "flags": [[1], [2, 3]]}
 
 
-def test_a_column_that_is_empty_throughout_may_be_asked_for_but_is_not_guessed():
+def test_an_all_empty_column_may_be_requested_but_is_not_guessed():
     for columns in ({"a": [None, None], "b": [0, 1]}, arrow(a=[None, None], b=[0, 1])):
         assert sort(columns).feature_names == ("b",)
-        found = sort(columns, features=("a",), keep_missing=True)
-        assert repr(found.x.tolist()) == repr([[NAN], [NAN]])
+        result = sort(columns, features=("a",), keep_missing=True)
+        assert repr(result.x.tolist()) == repr([[NAN], [NAN]])
         assert repr(sort(columns, label=("a", "b")).labels.y.tolist()) == repr([[NAN, 0.0], [NAN, 1.0]])
         with pytest.raises(DataError, match=r"line 2 \(node 0\): .*Got nothing; 2 such"):
             sort(columns, features=("a",))
 
 
 @pytest.mark.parametrize("of", [dict, lambda **columns: arrow(**{name: map(str, c) for name, c in columns.items()})])
-def test_an_entry_that_keeps_a_column_from_being_a_feature_is_named(of):
-    found = sort(of(price=[1, 2.5, "1.5x"], name=["a", "b", 3], zip=["007", "008", "009"]), count=3)
-    assert found.x is None
-    assert found.notes == ["not taken for a feature, as '1.5x' is not a number: price, row 3 of the data"]
+def test_a_note_names_the_entry_that_is_not_a_number(of):
+    result = sort(of(price=[1, 2.5, "1.5x"], name=["a", "b", 3], zip=["007", "008", "009"]), count=3)
+    assert result.x is None
+    assert result.notes == ["not used as a feature, as '1.5x' is not a number: price, row 3 of the data"]
 
 
-def test_of_many_such_columns_the_first_are_named_and_the_others_counted():
+def test_notes_name_the_first_of_many_such_columns_and_count_the_others():
     columns = {f"c{number}": [1, 2, "NA"] for number in range(7)}
     notes = sort(columns, count=3).notes
     assert len(notes) == 6
-    assert (
-        notes[-1] == "not taken for features, as not all their entries are numbers: c0, c1, c2, c3, c4, ... (7 in all)"
-    )
+    assert notes[-1] == "not used as features, as not all their entries are numbers: c0, c1, c2, c3, c4, ... (7 in all)"
 
 
-def test_a_feature_that_is_text_throughout_is_named_too():
+def test_an_error_names_the_first_entry_of_a_text_feature_that_is_not_a_number():
     with pytest.raises(DataError, match=r"line 3 \(node 1\): .*Got 'x'"):
         sort(arrow(price=["1.5", "x"]), features=("price",))
     with pytest.raises(DataError, match=r"line 3 \(node 1\): .*Got '1.5'"):
         sort(arrow(price=[None, "1.5"]), features=("price",))
 
 
-def test_the_entry_that_is_no_number_is_blamed():
+def test_the_first_entry_that_is_not_a_number_is_found():
     spelled = pa.chunked_array([["1", "nan", "inf", "1.5x", None]])
     assert first_other(spelled) == (3, "1.5x")
     assert first_other([1, None, 10**400, 2]) == (2, 10**400)

@@ -1,4 +1,4 @@
-"""The dataset value: what it refuses, what it counts, and its two kinds of features."""
+"""`NodeDataset`: its checks, its counts, and its two kinds of features."""
 
 import dataclasses
 import math
@@ -31,11 +31,11 @@ NAN = math.nan
 @pytest.mark.parametrize(
     ("parts", "message"),
     [
-        (dict(node_ids=Ids(["a", "b"])), "'node_ids' must name each of 3. Got 2 ids"),
-        (dict(edge_ids=Ids(["a", "b", "c"])), "'edge_ids' must name each of 2. Got 3 ids"),
-        (dict(node_ids=Ids(["a", "b", "a"])), "Every node must have an id of its own. 'a' occurs twice"),
-        (dict(node_ids=Ids(np.array([3, 1, 3]))), "Every node must have an id of its own. 3 occurs twice"),
-        (dict(edge_ids=Ids([7, 7])), "Every hyperedge must have an id of its own. 7 occurs twice"),
+        (dict(node_ids=Ids(["a", "b"])), "'node_ids' must hold 3 ids. Got 2"),
+        (dict(edge_ids=Ids(["a", "b", "c"])), "'edge_ids' must hold 2 ids. Got 3"),
+        (dict(node_ids=Ids(["a", "b", "a"])), "Node ids must be unique. 'a' occurs twice"),
+        (dict(node_ids=Ids(np.array([3, 1, 3]))), "Node ids must be unique. 3 occurs twice"),
+        (dict(edge_ids=Ids([7, 7])), "Hyperedge ids must be unique. 7 occurs twice"),
         (dict(node_attributes={"size": [1, 2]}), "node attribute 'size' must have 3 entries. Got 2"),
         (dict(edge_attributes={"year": [1]}), "hyperedge attribute 'year' must have 2 entries. Got 1"),
         (dict(x=torch.ones(2, 4)), r"shape \[3, D\].*Got torch.float32 of shape \[2, 4\]"),
@@ -45,7 +45,7 @@ NAN = math.nan
         (dict(x=torch.ones(3, 2), feature_names=("a",)), "must name 2 columns. Got 1 names"),
         (dict(y=torch.tensor([0, 1, 0])), "must be given together"),
         (dict(task="classification"), "must be given together"),
-        (dict(y=torch.tensor([0, 1]), task="classification"), r"one label per node, 3. Got \[2\]"),
+        (dict(y=torch.tensor([0, 1]), task="classification"), r"row per node, 3. Got shape \[2\]"),
         (dict(y=torch.tensor([0.0, 1.0, 0.0]), task="classification"), "int64 vector. Got torch.float32"),
         (dict(y=torch.tensor([[0], [1], [0]]), task="classification"), "with 2 dimensions"),
         (dict(y=torch.tensor([0, -2, 0]), task="classification"), r"-1 \(unlabelled\) or more. Got -2..0"),
@@ -62,7 +62,7 @@ NAN = math.nan
         (dict(y=torch.tensor([[0.0], [0.5], [1.0]]), task="multilabel"), r"0, 1 or NaN"),
     ],
 )
-def test_parts_that_do_not_fit_are_refused_with_what_must_hold(parts, message):
+def test_invalid_parts_raise(parts, message):
     with pytest.raises(DataError, match=message):
         dataset(**parts)
 
@@ -88,26 +88,26 @@ def test_classes_are_counted_by_their_names_or_their_numbers(y, task, names, cla
     assert repr(made) == f"NodeDataset('trios', nodes=3, hyperedges=2, features=0, {shown})"
 
 
-def test_without_nodes_there_are_no_classes():
+def test_a_dataset_without_nodes_has_no_classes():
     nothing = Hypergraph.from_hyperedges([], num_nodes=0)
     empty = NodeDataset(name="", hypergraph=nothing, y=torch.zeros(0, dtype=torch.int64), task="classification")
     assert (empty.num_classes, empty.num_features) == (0, 0)
 
 
 @pytest.mark.usefixtures("without_shape_checks")
-def test_a_list_of_ids_is_refused_at_once_and_the_remedy_named():
+def test_ids_of_another_type_raise():
     with pytest.raises(DataError, match=r"'node_ids' must be edhnn.Ids\(\[...\]\). Got a tuple"):
         NodeDataset(name="d", hypergraph=Hypergraph.from_hyperedges([[0, 1]], num_nodes=2), node_ids=("a", "b"))
 
 
-def test_ids_are_the_numbers_unless_given():
+def test_ids_default_to_the_numbers():
     made = dataset(edge_ids=Ids(["first", "second"]))
     assert made.node_ids.are_numbers
     assert made.node_ids.to_list() == [0, 1, 2]
     assert made.edge_ids.to_list() == ["first", "second"]
 
 
-def test_it_is_frozen_and_copies_share_nothing_mutable_by_default():
+def test_a_dataset_is_frozen_and_has_its_own_mutable_defaults():
     made, other = dataset(), dataset()
     with pytest.raises(dataclasses.FrozenInstanceError):
         made.name = "else"
@@ -116,7 +116,7 @@ def test_it_is_frozen_and_copies_share_nothing_mutable_by_default():
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-def test_moving_moves_every_tensor_and_keeps_the_rest(sparse):
+def test_to_moves_every_tensor_and_keeps_the_rest(sparse):
     x = sparse_features(sp.csr_array(np.eye(3))) if sparse else torch.eye(3)
     made = dataset(x=x, y=torch.tensor([0, 1, 1]), task="classification", node_attributes={"a": [1, 2, 3]})
     same = made.to("cpu")
@@ -128,14 +128,14 @@ def test_moving_moves_every_tensor_and_keeps_the_rest(sparse):
     assert same.node_attributes == {"a": [1, 2, 3]}
 
 
-def test_moving_to_another_device_leaves_no_tensor_behind():
+def test_to_another_device_moves_every_tensor():
     away = dataset(x=torch.eye(3), y=torch.ones(3), task="regression").to("meta")
     assert away.x is not None and away.y is not None
     assert {away.hypergraph.device.type, away.x.device.type, away.y.device.type} == {"meta"}
 
 
 @given(st.integers(0, 5), st.integers(1, 5), st.data())
-def test_features_survive_the_way_to_scipy_and_back(rows, columns, data):
+def test_features_round_trip_through_scipy(rows, columns, data):
     numbers = st.sampled_from([0.0, 0.0, 1.0, -2.5])
     table = data.draw(st.lists(st.lists(numbers, min_size=columns, max_size=columns), min_size=rows, max_size=rows))
     dense = np.array(table, dtype=np.float32).reshape(rows, columns)
@@ -163,7 +163,7 @@ def test_the_width_of_features():
 
 @pytest.mark.parametrize("kind", [torch.float16, torch.bfloat16])
 @pytest.mark.parametrize("sparse", [False, True])
-def test_narrow_features_go_everywhere_wide_ones_go(kind, sparse):
+def test_16_bit_features_work_like_32_bit_ones(kind, sparse):
     wide = torch.tensor([[0.0, 0.5], [1.5, 0.0], [0.0, 0.0]])
     x = sparse_features(sp.csr_array(wide.numpy()), kind) if sparse else wide.to(kind)
     np.testing.assert_array_equal(features_to_scipy(x).toarray(), wide.numpy())

@@ -1,4 +1,4 @@
-"""Catalogue, run folders and records hold these hashes: the values must never change."""
+"""The catalogue, run folders and records hold these hashes, so the values must never change."""
 
 from __future__ import annotations
 
@@ -43,24 +43,24 @@ def test_content_does_not_depend_on_storage():
     assert content_digests(BARE) == {"hyperedges": content_digests(DENSE)["hyperedges"]}
 
 
-def test_what_a_model_sees():
+def test_dataset_hashes_are_pinned():
     assert dataset_sha256(DENSE) == "5ffe798936f15ca3a7ab306edd1979889fe8b2bc94f99c47962f935b22018d40"
     assert dataset_sha256(SPARSE) == "8504dfbaab4496e0ff4d98242feebaff105dc0c076b53d465f188b8daa36446b"
     assert dataset_sha256(BARE) == "acacd786c44d8bd38968ddf8295ea4eab1bbee68ed639af492f962c204c11cfb"
 
 
-def test_tensors():
+def test_tensor_hashes_are_pinned():
     assert tensor_sha256(torch.from_numpy(TABLE)) == "d48baa61232d2bfe84a4384006f78ab2e95f7df1b7beccbe2f62684f81e115f8"
     assert tensor_sha256(torch.from_numpy(TABLE.T.copy()).T) == tensor_sha256(torch.from_numpy(TABLE))
 
 
-def test_splits_and_what_a_search_sees():
+def test_split_and_search_hashes_are_pinned():
     splits = random_splits(4, 2)
     assert splits_sha256(splits) == "4336c26a958476f5dbcf5589d534c685dac02ebca3606b6e4985af1f9d79866b"
     assert search_sha256([DENSE, SPARSE], splits) == "2cdc8217df50c2d5987a8274b0015c46cfc8e11aaaac86a128782e9f15588b46"
 
 
-def test_nodes():
+def test_node_hashes_are_pinned():
     assert node_hashes(DENSE).tolist() == [
         17272234481597731470,
         5300913977140660849,
@@ -72,7 +72,7 @@ def test_nodes():
     assert node_hashes(renamed).tolist() == node_hashes(DENSE).tolist()
 
 
-def test_content_shows_every_difference():
+def test_every_difference_changes_the_content_hash():
     def digests(hyperedges=((0, 1), (2,)), labels=(0, 1, 0), features=((1.0,), (0.0,), (2.0,)), nodes=3):
         return content_digests(
             NodeDataset(

@@ -1,4 +1,4 @@
-"""Ids: their numbering beside a naive one, and text that is, or only looks like, integers."""
+"""Ids: their numbers against a naive implementation, and text that is, or only looks like, integers."""
 
 from itertools import chain
 
@@ -35,7 +35,7 @@ def column_of(chunks):
 
 
 def naive_numbers(listed, mentioned):
-    """The definition: listed ids in their order; then integers ascending, or anything else by first mention."""
+    """Define the order: listed ids in their order; then integers ascending, or anything else by first mention."""
     order = []
     for name in listed:
         if name not in order:
@@ -56,7 +56,7 @@ def naive_numbers(listed, mentioned):
 @example(([[7, 7, 7]], [[7]]))
 @example(([["1"]], [[1]]))
 @example(([[]], [[]]))
-def test_numbers_are_those_of_the_naive_rule(drawn):
+def test_numbers_equal_the_naive_ones(drawn):
     listing, mentions = drawn
     listed, mentioned = list(chain(*listing)), list(chain(*mentions))
     expected = naive_numbers(listed, mentioned)
@@ -68,8 +68,8 @@ def test_numbers_are_those_of_the_naive_rule(drawn):
 
 
 @pytest.mark.parametrize("top", [2**20 + 39, 2**20 + 40, 2**20 + 41, 2**40])
-def test_integers_are_numbered_alike_with_a_table_over_their_range_and_by_sorting(top):
-    """The width from which the sorted fallback serves lies among these: 4 x 10 entries + 2**20."""
+def test_table_and_sorting_give_integers_the_same_numbers(top):
+    """The limit between table and sorting, 4 x 10 entries + 2**20, lies among these."""
     listing, mentions = [top, 3], [0, 9, 3, 1, 9, top, 2, 5]
     ids, in_listing, in_mentions = encode_ids(column_of([listing]), column_of([mentions]))
     assert ids.to_list() == [top, 3, 0, 1, 2, 5, 9]
@@ -77,7 +77,7 @@ def test_integers_are_numbered_alike_with_a_table_over_their_range_and_by_sortin
     assert in_mentions.tolist() == [2, 6, 1, 3, 6, 0, 4, 5]
 
 
-def test_plain_numbers_are_kept_as_a_range():
+def test_numbers_from_0_are_stored_as_a_range():
     ids, _, numbers = encode_ids(IdColumn(), column_of([[2, 0], [1, 2]]))
     assert ids.are_numbers
     assert isinstance(ids.values, range)
@@ -87,7 +87,7 @@ def test_plain_numbers_are_kept_as_a_range():
 
 
 def test_thousands_of_chunks_of_text_are_numbered_jointly():
-    names = [f"n{(place * 7919) % 1000}" for place in range(20_000)]
+    names = [f"n{(number * 7919) % 1000}" for number in range(20_000)]
     ids, _, numbers = encode_ids(IdColumn(), column_of([names[at : at + 13] for at in range(0, len(names), 13)]))
     assert ids.to_list() == list(dict.fromkeys(names))
     assert [ids[number] for number in numbers.tolist()] == names
@@ -112,7 +112,7 @@ def test_plainly_spelled_integers_become_integers(text):
         *("9223372036854775808", "-9223372036854775809", "123456789012345678901234567890"),
     ],
 )
-def test_one_other_spelling_keeps_all_of_them_text(text):
+def test_one_other_spelling_keeps_all_ids_text(text):
     assert as_read(["5", text]) == ["5", text]
     assert as_read([text, "5"]) == [text, "5"]
 
@@ -121,13 +121,13 @@ def test_one_other_spelling_keeps_all_of_them_text(text):
     "texts",
     [["0x1a2b3c4d5e"], ["0XFFFFFFFFF"], ["0x7FFFFFFFFFFFFFFF", "07"], ["0xDE0B6B3A7640000", "5", "012"]],
 )
-def test_hexadecimal_text_stays_text_even_where_it_is_as_short_as_the_decimal_number(texts):
+def test_hexadecimal_text_stays_text_even_if_as_short_as_the_decimal_number(texts):
     assert as_read(texts) == texts
 
 
 @settings(max_examples=examples(300))
 @given(st.lists(st.integers(-(2**65), 2**65).map(str) | st.from_regex(r"[-+0 ]?[0-9a-fx.]{1,12}", fullmatch=True)))
-def test_text_is_taken_for_integers_exactly_if_writing_them_gives_the_text_back(texts):
+def test_text_is_read_as_integers_exactly_if_they_are_written_as_the_same_text(texts):
     def is_plain(text):
         try:
             return str(int(text)) == text and -(2**63) <= int(text) < 2**63
@@ -138,7 +138,7 @@ def test_text_is_taken_for_integers_exactly_if_writing_them_gives_the_text_back(
     assert as_read(texts) == expected
 
 
-def test_columns_are_converted_together_or_not_at_all():
+def test_all_columns_are_converted_or_none():
     one, other = IdColumn(), IdColumn()
     one.append_arrow(pa.array(["1", "2"]))
     other.append_arrow(pa.array(["3"]))
@@ -154,7 +154,7 @@ def test_columns_are_converted_together_or_not_at_all():
 @pytest.mark.parametrize(
     "values", [range(4), np.array([5, -3, 2**40, 0]), ["a", "", "b", "1"], [1, "1", 2**70, "x"], [3, 1, 2, 0]]
 )
-def test_ids_behave_as_a_list_of_python_values(values):
+def test_ids_behave_like_a_list_of_python_values(values):
     ids, plain = Ids(values), [value if isinstance(value, str) else int(value) for value in values]
     assert len(ids) == 4
     assert list(ids) == ids.to_list() == ids[:] == plain
@@ -176,7 +176,7 @@ def test_ids_behave_as_a_list_of_python_values(values):
         hash(ids)
 
 
-def test_ids_that_look_alike_are_different():
+def test_integer_and_text_ids_differ():
     assert Ids([1, 2]) != Ids(["1", "2"])
     assert Ids([1, "1"]).position("1") == 1
     assert Ids(range(2)) == Ids(np.array([0, 1]))
@@ -186,7 +186,7 @@ def test_ids_that_look_alike_are_different():
 
 
 @given(st.lists(SMALL | TEXT, max_size=8), st.lists(SMALL, max_size=8))
-def test_an_id_that_occurs_twice_is_found(mixed, integers):
+def test_repeated_returns_an_id_that_occurs_twice(mixed, integers):
     for names, ids in ((mixed, Ids(mixed)), (integers, Ids(np.array(integers, dtype=np.int64)))):
         twice = ids.repeated()
         assert (twice is None) == (len(set(names)) == len(names))
@@ -198,22 +198,22 @@ def test_an_id_that_occurs_twice_is_found(mixed, integers):
 @pytest.mark.parametrize(
     ("values", "wrong"),
     [
-        (np.array([1.5, 1.7]), r"1\.5 at place 0"),
-        ([1, 1.5], r"1\.5 at place 1"),
-        (["a", True], "True at place 1"),
-        (np.array([True]), "True at place 0"),
-        (["a", None], "None at place 1"),
-        (["a", b"b"], "b'b' at place 1"),
+        (np.array([1.5, 1.7]), r"1\.5 at position 0"),
+        ([1, 1.5], r"1\.5 at position 1"),
+        (["a", True], "True at position 1"),
+        (np.array([True]), "True at position 0"),
+        (["a", None], "None at position 1"),
+        (["a", b"b"], "b'b' at position 1"),
     ],
 )
 @pytest.mark.usefixtures("without_shape_checks")
-def test_ids_are_strings_and_integers(values, wrong):
+def test_ids_of_other_types_raise(values, wrong):
     with pytest.raises(DataError, match=f"Every id must be a string or an integer. Got {wrong}"):
         Ids(values)
 
 
 @pytest.mark.usefixtures("without_shape_checks")
-def test_ids_are_kept_as_what_they_are():
+def test_ids_keep_their_values_and_types():
     assert Ids(np.array(["1", "2"])).to_list() == ["1", "2"]
     assert Ids([np.int64(1), np.str_("b")]).to_list() == [1, "b"]
     assert {type(name) for name in Ids([np.int64(1), np.str_("b")]).values} == {int, str}

@@ -1,4 +1,4 @@
-"""Labels: which kind they are, how classes are numbered, what is unknown, what is refused."""
+"""Labels: their kind, the numbers of classes, unknown labels, and errors."""
 
 import math
 
@@ -19,7 +19,7 @@ NAN = math.nan
         (["b", "a", "b"], [1, 0, 1], ("a", "b")),
         (["10", "9", None], [0, 1, -1], ("10", "9")),  # text sorts as text
         ([10, 9, None], [1, 0, -1], (9, 10)),  # numbers as numbers
-        ([2.0, 1.0, NAN], [1, 0, -1], (1, 2)),  # whole numbers, whatever their type
+        ([2.0, 1.0, NAN], [1, 0, -1], (1, 2)),  # whole numbers of any type
         ([2, 1.0, 2], [1, 0, 1], (1, 2)),
         (["a", "", None], [0, -1, -1], ("a",)),
         ([-5, 7, -5], [0, 1, 0], (-5, 7)),
@@ -54,30 +54,30 @@ def test_real_values_are_targets(values, task, y):
 @pytest.mark.parametrize(
     ("values", "task", "message"),
     [
-        (["a", 1], None, "all text or all numbers. Got both, such as 'a'"),
-        ([1.5, "a", None], None, "such as 'a'"),
+        (["a", 1], None, "all text or all numbers. Got both: 'a'"),
+        ([1.5, "a", None], None, "Got both: 'a'"),
         (["a", "b"], "regression", "must be numbers. Got 'a'"),
-        ([0.5, 1.0], "classification", "text or whole numbers. Got real values. Ask for the task 'regression'"),
+        ([0.5, 1.0], "classification", "text or whole numbers. Got real values. Set `task=` to 'regression'"),
         ([math.inf, 0.5], None, "finite numbers.*Got inf"),
         ([1e39, 0.5], None, "finite numbers.*Got 1e\\+39"),
         ([-(10**400), 0.5], None, "finite numbers.*Got -inf"),
         ([math.inf, 1.0], "classification", "whole numbers"),
     ],
 )
-def test_labels_that_cannot_be_meant_are_refused(values, task, message):
+def test_invalid_labels_raise(values, task, message):
     with pytest.raises(DataError, match=message):
         labels_from_values(values, task)
 
 
 @given(st.lists(st.none() | st.sampled_from(["a", "b", "c", "10", "9"]) | st.just(NAN)))
-def test_a_class_number_leads_back_to_the_class(values):
+def test_class_numbers_index_the_class_names(values):
     labels = labels_from_values(values)
     back = [None if number < 0 else labels.class_names[number] for number in labels.y.tolist()]
     assert back == [value if isinstance(value, str) else None for value in values]
     assert list(labels.class_names) == sorted({value for value in values if isinstance(value, str)})
 
 
-def test_columns_of_zero_and_one_may_hold_together():
+def test_columns_of_zero_and_one_are_multi_label():
     labels = labels_from_columns([[0.0, 1.0, 1.0], [1.0, NAN, 0.0]], ["red", "round"])
     assert (labels.task, labels.class_names) == ("multilabel", ("red", "round"))
     assert repr(labels.y.tolist()) == repr([[0.0, 1.0], [1.0, NAN], [1.0, 0.0]])
@@ -87,11 +87,11 @@ def test_other_columns_are_several_targets():
     labels = labels_from_columns([[0.0, 1.0], [2.5, 1.0]], ["a", "b"])
     assert (labels.task, labels.class_names) == ("regression", None)
     assert labels.y.tolist() == [[0.0, 2.5], [1.0, 1.0]]
-    asked = labels_from_columns([[0.0, 1.0], [1.0, 1.0]], ["a", "b"], "regression")
-    assert (asked.task, asked.y.tolist()) == ("regression", [[0.0, 1.0], [1.0, 1.0]])
+    regression = labels_from_columns([[0.0, 1.0], [1.0, 1.0]], ["a", "b"], "regression")
+    assert (regression.task, regression.y.tolist()) == ("regression", [[0.0, 1.0], [1.0, 1.0]])
 
 
-def test_one_column_may_be_asked_for_as_multi_label():
+def test_one_column_may_be_multi_label():
     labels = labels_from_columns([[0.0, 1.0, NAN]], ["red"], "multilabel")
     assert (labels.task, tuple(labels.y.shape), labels.class_names) == ("multilabel", (3, 1), ("red",))
 
@@ -100,11 +100,11 @@ def test_one_column_may_be_asked_for_as_multi_label():
     ("columns", "task", "message"),
     [
         ([[0.0, 2.0], [1.0, 1.0]], "multilabel", "0 and 1 only. Got other values in a, b"),
-        ([[0.0, 1.0], [1.0, 1.0]], "classification", "Class labels must stand in one column. Got a, b"),
+        ([[0.0, 1.0], [1.0, 1.0]], "classification", "Class labels must be in one column. Got a, b"),
         ([[0.5, 1.0], [1.0, 1e300]], None, "finite numbers.*Got 1e\\+300"),
         ([[0.5, -math.inf], [1.0, 1.0]], None, "Got -inf"),
     ],
 )
-def test_columns_that_cannot_be_meant_are_refused(columns, task, message):
+def test_invalid_label_columns_raise(columns, task, message):
     with pytest.raises(DataError, match=message):
         labels_from_columns(columns, ["a", "b"], task)

@@ -1,4 +1,4 @@
-"""Labels and features asked for by name in a HIF file that edhnn wrote."""
+"""Labels and features requested by name from a HIF file with a manifest."""
 
 from dataclasses import replace
 
@@ -10,8 +10,8 @@ from edhnn import DataError, Hypergraph, NodeDataset, Provenance, UsageError, re
 from edhnn.data.dataset import sparse_features
 
 
-def marked(tmp_path, **parts):
-    """A dataset of two features, a class called 'kind' and an attribute, written to HIF."""
+def written(tmp_path, **parts):
+    """Write a dataset with two features, a class called 'kind' and an attribute to HIF; return the file."""
     dataset = NodeDataset(
         name="baskets",
         hypergraph=Hypergraph.from_hyperedges([[0, 1], [1, 2]]),
@@ -19,7 +19,7 @@ def marked(tmp_path, **parts):
         feature_names=("price", "size"),
         y=torch.tensor([1, 0, -1]),
         task="classification",
-        class_names=("z", "a", "nobody"),
+        class_names=("z", "a", "unused"),
         node_attributes={"year": [2000, 2001, 2002]},
         provenance=Provenance("b.csv", "csv", (), {"label_columns": ["kind"]}),
     )
@@ -27,7 +27,7 @@ def marked(tmp_path, **parts):
     return tmp_path / "b.hif.json"
 
 
-WHAT_IT_IS = [
+SAME_AS_WRITTEN = [
     dict(label="kind"),
     dict(label="label"),
     dict(task="classification"),
@@ -36,51 +36,51 @@ WHAT_IT_IS = [
 ]
 
 
-@pytest.mark.parametrize("asked", WHAT_IT_IS)
-def test_asking_a_marked_file_for_what_it_is_changes_nothing(tmp_path, asked):
-    file = marked(tmp_path)
-    plain, found = read_dataset(file), read_dataset(file, **asked)
-    assert torch.equal(found.x, plain.x)
-    assert (found.x.dtype, found.feature_names) == (torch.float64, ("price", "size"))
-    assert (found.y.tolist(), found.class_names) == ([1, 0, -1], ("z", "a", "nobody"))
-    assert (found.node_attributes, found.reading) == (plain.node_attributes, {"label_columns": ["kind"]})
+@pytest.mark.parametrize("request_", SAME_AS_WRITTEN)
+def test_a_request_for_the_written_columns_changes_nothing(tmp_path, request_):
+    file = written(tmp_path)
+    plain, dataset = read_dataset(file), read_dataset(file, **request_)
+    assert torch.equal(dataset.x, plain.x)
+    assert (dataset.x.dtype, dataset.feature_names) == (torch.float64, ("price", "size"))
+    assert (dataset.y.tolist(), dataset.class_names) == ([1, 0, -1], ("z", "a", "unused"))
+    assert (dataset.node_attributes, dataset.reading) == (plain.node_attributes, {"label_columns": ["kind"]})
 
 
-def test_a_label_and_a_feature_of_one_name_are_told_apart(tmp_path):
-    file = marked(tmp_path, feature_names=("kind", "size"))
+def test_a_label_and_a_feature_with_the_same_name_are_distinguished(tmp_path):
+    file = written(tmp_path, feature_names=("kind", "size"))
     assert read_dataset(file).feature_names == ("kind", "size")
-    file = marked(tmp_path, feature_names=("label", "size"))
+    file = written(tmp_path, feature_names=("label", "size"))
     assert read_dataset(file, label="label").feature_names == ("size",)
     with pytest.raises(UsageError, match="'kind' is named as both"):
-        read_dataset(marked(tmp_path), label="label", features=["kind"])
+        read_dataset(written(tmp_path), label="label", features=["kind"])
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-def test_a_marked_file_answers_for_its_own_columns(tmp_path, sparse):
+def test_a_request_selects_among_the_written_columns(tmp_path, sparse):
     x = torch.tensor([[1.0, 0.0], [0.0, 2.0], [0.0, 3.0]])
-    file = marked(tmp_path, x=sparse_features(sp.csr_array(x.numpy())) if sparse else x)
-    found = read_dataset(file, features=["size"])
-    assert (found.x.to_dense().tolist(), found.feature_names, found.class_names) == (
+    file = written(tmp_path, x=sparse_features(sp.csr_array(x.numpy())) if sparse else x)
+    dataset = read_dataset(file, features=["size"])
+    assert (dataset.x.to_dense().tolist(), dataset.feature_names, dataset.class_names) == (
         [[0.0], [2.0], [3.0]],
         ("size",),
-        ("z", "a", "nobody"),
+        ("z", "a", "unused"),
     )
     dropped = {} if sparse else {"price": [1.0, 0.0, 0.0]}
-    assert found.node_attributes == {"year": [2000, 2001, 2002], **dropped}
-    assert ("sparse features that were not asked for left out: 1 columns" in found.provenance.notes) == sparse
+    assert dataset.node_attributes == {"year": [2000, 2001, 2002], **dropped}
+    assert ("sparse features that were not requested were left out: 1 columns" in dataset.provenance.notes) == sparse
     assert read_dataset(file, features=[]).x is None
-    found = read_dataset(file, label="price", task="regression")
-    assert (found.y.tolist(), found.feature_names, found.reading) == (
+    dataset = read_dataset(file, label="price", task="regression")
+    assert (dataset.y.tolist(), dataset.feature_names, dataset.reading) == (
         [1, 0, 0],
         ("size",),
         {"label_columns": ["price"]},
     )
-    assert found.node_attributes == {"year": [2000, 2001, 2002], "kind": ["a", "z", None]}
-    found = read_dataset(file, label="year", features=["size", "price"])
-    assert (found.class_names, found.x.to_dense().tolist()) == ((2000, 2001, 2002), [[0, 1], [2, 0], [3, 0]])
-    found = read_dataset(file, features=["year", "size"])
-    assert found.x.tolist() == [[2000, 0], [2001, 2], [2002, 3]]
-    with pytest.raises(UsageError, match="--features column must be one of kind, price, size, year. Got 'prize'"):
+    assert dataset.node_attributes == {"year": [2000, 2001, 2002], "kind": ["a", "z", None]}
+    dataset = read_dataset(file, label="year", features=["size", "price"])
+    assert (dataset.class_names, dataset.x.to_dense().tolist()) == ((2000, 2001, 2002), [[0, 1], [2, 0], [3, 0]])
+    dataset = read_dataset(file, features=["year", "size"])
+    assert dataset.x.tolist() == [[2000, 0], [2001, 2], [2002, 3]]
+    with pytest.raises(UsageError, match="The `features=` column must be one of kind, price, size, year. Got 'prize'"):
         read_dataset(file, features=["prize"])
     with pytest.raises(DataError, match="Labels for regression must be numbers"):
         read_dataset(file, task="regression")
@@ -88,11 +88,11 @@ def test_a_marked_file_answers_for_its_own_columns(tmp_path, sparse):
 
 @pytest.mark.parametrize(("task", "y"), [("regression", [[0.5, 7.0], [1.5, 8.0], [2.5, float("nan")]]),
                                          ("multilabel", [[0.0, 1.0], [1.0, 1.0], [1.0, float("nan")]])])  # fmt: skip
-def test_several_labels_of_a_marked_file_are_found_by_name(tmp_path, task, y):
+def test_several_labels_are_selected_by_name(tmp_path, task, y):
     names = ("low", "high") if task == "multilabel" else None
-    came = Provenance("b.csv", "csv", (), {} if names else {"label_columns": ["low", "high"]})
-    file = marked(tmp_path, y=torch.tensor(y), task=task, class_names=names, provenance=came)
-    found = read_dataset(file, label=["high", "low"], task=task)
-    assert torch.equal(found.y.nan_to_num(), torch.tensor(y).flip(1).nan_to_num())
-    assert found.x.shape == (3, 2)
+    provenance = Provenance("b.csv", "csv", (), {} if names else {"label_columns": ["low", "high"]})
+    file = written(tmp_path, y=torch.tensor(y), task=task, class_names=names, provenance=provenance)
+    dataset = read_dataset(file, label=["high", "low"], task=task)
+    assert torch.equal(dataset.y.nan_to_num(), torch.tensor(y).flip(1).nan_to_num())
+    assert dataset.x.shape == (3, 2)
     assert read_dataset(file, label=["low", "high"], features=["size"]).num_features == 1

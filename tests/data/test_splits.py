@@ -1,4 +1,4 @@
-"""Splits: consecutive permutations of one generator, complete, disjoint, frozen by a hash."""
+"""Splits: consecutive permutations of one generator, complete and disjoint, with a pinned hash."""
 
 import hashlib
 
@@ -16,20 +16,20 @@ def parts(split):
 
 
 @pytest.mark.parametrize("seed", [0, 7])
-def test_they_are_consecutive_permutations_cut_in_half_and_quarters(seed):
-    """What the released code draws: torch.randperm after torch.manual_seed, once per repetition."""
+def test_splits_are_consecutive_permutations_cut_into_a_half_and_quarters(seed):
+    """The released code draws torch.randperm after torch.manual_seed, once per repetition."""
     generator = torch.Generator().manual_seed(seed)
     for split in random_splits(1001, 10, seed=seed):
         order = torch.randperm(1001, generator=generator).tolist()
         assert parts(split) == [order[:500], order[500:750], order[750:]]
 
 
-def test_the_global_generator_draws_the_same_and_is_not_touched():
+def test_the_global_generator_draws_the_same_and_is_not_changed():
     torch.manual_seed(0)
     expected = [torch.randperm(50).tolist() for _ in range(3)]
     before = torch.get_rng_state()
-    found = [sum(parts(split), []) for split in random_splits(50, 3)]  # noqa: RUF017  # three short lists
-    assert found == expected
+    drawn = [sum(parts(split), []) for split in random_splits(50, 3)]  # noqa: RUF017  # three short lists
+    assert drawn == expected
     assert torch.equal(torch.get_rng_state(), before)
 
 
@@ -45,20 +45,20 @@ def test_parts_are_disjoint_complete_and_rounded_down(num_nodes, train, valid, s
     assert sorted(number for part in parts(split) for number in part) == list(range(num_nodes))
 
 
-def test_asking_for_more_leaves_the_earlier_ones_as_they_were():
-    few, many = random_splits(97, 3), random_splits(97, 12)
-    assert [parts(split) for split in few] == [parts(split) for split in many[:3]]
+def test_more_splits_do_not_change_the_first_ones():
+    three, twelve = random_splits(97, 3), random_splits(97, 12)
+    assert [parts(split) for split in three] == [parts(split) for split in twelve[:3]]
     assert random_splits(97, 0) == []
-    assert len({str(parts(split)) for split in many}) == 12
+    assert len({str(parts(split)) for split in twelve}) == 12
 
 
 @pytest.mark.parametrize(("train", "valid"), [(-0.1, 0.5), (0.5, -0.1), (0.8, 0.3), (float("nan"), 0.1)])
-def test_shares_that_cannot_be_meant(train, valid):
+def test_invalid_shares_raise(train, valid):
     with pytest.raises(DataError, match="Shares must be 0 or more and add up to at most 1"):
         random_splits(10, train=train, valid=valid)
 
 
-def test_the_hash_is_that_of_sizes_and_numbers_in_order():
+def test_the_hash_covers_sizes_and_numbers_in_order():
     split = Split(torch.tensor([2, 0]), torch.tensor([1]), torch.zeros(0, dtype=torch.int64))
     words = [2, 2, 0, 1, 1, 0]  # each part: its size, then its numbers
     expected = hashlib.sha256(b"".join(word.to_bytes(8, "little") for word in words)).hexdigest()
@@ -67,7 +67,7 @@ def test_the_hash_is_that_of_sizes_and_numbers_in_order():
     assert splits_sha256([narrow]) == expected
 
 
-def test_the_hash_sees_order_parts_and_number():
+def test_the_hash_depends_on_order_parts_and_number_of_splits():
     one, two = random_splits(20, 2)
     hashes = {
         splits_sha256(splits)

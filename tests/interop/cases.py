@@ -1,4 +1,4 @@
-"""Datasets of every kind for the bridges: a strategy draws plain choices, `build` makes the dataset in the body."""
+"""Datasets of every kind for the conversions: a strategy draws plain choices, `build` makes the dataset from them."""
 
 import math
 from dataclasses import replace
@@ -21,7 +21,7 @@ def cases(*, ids=IDS, features=FEATURES, labels=LABELS, incidences_only=False):
     shape = hyperedge_lists(max_nodes=6, max_edges=6)
     return st.fixed_dictionaries(
         {
-            "shape": shape.map(_without_loose_ends) if incidences_only else shape,
+            "shape": shape.map(_without_isolated_nodes_and_empty_hyperedges) if incidences_only else shape,
             "ids": st.sampled_from(ids),
             "features": st.sampled_from(features),
             "labels": st.sampled_from(labels),
@@ -46,10 +46,10 @@ def build(case) -> NodeDataset:
         torch.from_numpy(random.random(plain.num_incidences)) if case["incidence_weight"] else None,
     )
     attributes = {
-        "colour": [None if place % 3 == 0 else f"c{place}" for place in range(num_nodes)],
-        "train_mask": [place % 2 == 0 for place in range(num_nodes)],
-        "nobody": [None] * num_nodes,
-        "size": [place / 3 for place in range(num_nodes)],
+        "colour": [None if node % 3 == 0 else f"c{node}" for node in range(num_nodes)],
+        "train_mask": [node % 2 == 0 for node in range(num_nodes)],
+        "all_missing": [None] * num_nodes,
+        "size": [node / 3 for node in range(num_nodes)],
     }
     return NodeDataset(
         name="drawn",
@@ -57,7 +57,7 @@ def build(case) -> NodeDataset:
         node_ids=_ids(case["ids"], num_nodes, "n"),
         edge_ids=_ids(case["ids"], num_edges, "e"),
         node_attributes=attributes if case["attributes"] else {},
-        edge_attributes={"year": [2000 + place for place in range(num_edges)]} if case["attributes"] else {},
+        edge_attributes={"year": [2000 + edge for edge in range(num_edges)]} if case["attributes"] else {},
         provenance=Provenance("a file", "csv", ("a note",), {"sha256": "0f"}),
         **_features(case["features"], num_nodes, random),
         **_labels(case["labels"], num_nodes, random),
@@ -88,17 +88,17 @@ def assert_same_tensor(one, other) -> None:
 
 
 def without_empty_weights(dataset: NodeDataset) -> NodeDataset:
-    """A weight for none of no hyperedges is no weight: attributes on records cannot tell the two apart."""
+    """Replace weights of length 0 by None: records cannot distinguish the two."""
     hypergraph = dataset.hypergraph
-    kept = (w if w is not None and len(w) else None for w in (hypergraph.edge_weight, hypergraph.incidence_weight))
+    weights = (w if w is not None and len(w) else None for w in (hypergraph.edge_weight, hypergraph.incidence_weight))
     counts = (hypergraph.num_nodes, hypergraph.num_edges)
-    return replace(dataset, hypergraph=Hypergraph(hypergraph.node_index, hypergraph.edge_index, *counts, *kept))
+    return replace(dataset, hypergraph=Hypergraph(hypergraph.node_index, hypergraph.edge_index, *counts, *weights))
 
 
-def _without_loose_ends(shape):
-    """Only nodes and hyperedges that are in an incidence, numbered anew."""
+def _without_isolated_nodes_and_empty_hyperedges(shape):
+    """Keep only nodes and hyperedges that are in an incidence, with new numbers."""
     hyperedges = [hyperedge for hyperedge in shape[1] if hyperedge]
-    number = {node: place for place, node in enumerate(sorted({v for hyperedge in hyperedges for v in hyperedge}))}
+    number = {node: index for index, node in enumerate(sorted({v for hyperedge in hyperedges for v in hyperedge}))}
     return len(number), [[number[v] for v in hyperedge] for hyperedge in hyperedges]
 
 
@@ -107,7 +107,7 @@ def _ids(kind: str, count: int, letter: str) -> Ids:
         return Ids(range(count))
     if kind == "integers":
         return Ids(np.arange(count)[::-1] * 7 - 3)
-    return Ids([place if kind == "mixed" and place % 2 else f"{letter}{count - place}" for place in range(count)])
+    return Ids([number if kind == "mixed" and number % 2 else f"{letter}{count - number}" for number in range(count)])
 
 
 def _features(kind, count, random):

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from edhnn import DataError, Hypergraph, Ids, NodeDataset, UsageError
 from edhnn.data.dataset import sparse_features
 from edhnn.interop.frames import from_frame, to_pandas, to_polars
-from edhnn.interop.records import request
+from edhnn.interop.records import column_request
 from tests.interop.cases import assert_same, build, cases
 
 BASKETS = {"item": ["milk", "bread", "milk", "milk"], "basket": [9, 9, 7, 7], "amount": [1.0, 2.0, 0.5, 3.0]}
@@ -20,19 +20,19 @@ DENSE = (None, "float32", "named")
 
 
 def as_frames_hold(dataset: NodeDataset) -> NodeDataset:
-    """What frames change on purpose: numbers become names, and readers read float32."""
+    """Return the dataset with the changes that frames make: numbers become names, and real labels float32."""
     names, features = dataset.class_names, dataset.feature_names
     if dataset.y is not None and names is None and dataset.task != "regression":
         width = range(dataset.num_classes)
-        names = tuple(width) if dataset.task == "classification" else tuple(f"label_{place}" for place in width)
+        names = tuple(width) if dataset.task == "classification" else tuple(f"label_{column}" for column in width)
     if dataset.x is not None and features is None:
-        features = tuple(f"x{place}" for place in range(dataset.num_features))
+        features = tuple(f"x{column}" for column in range(dataset.num_features))
     y = dataset.y if dataset.task != "regression" else dataset.y.to(torch.float32)
     return replace(dataset, y=y, class_names=names, feature_names=features)
 
 
 @given(cases(ids=("numbers", "integers", "text"), features=DENSE))
-def test_pandas_brings_a_dataset_back_whole(case):
+def test_datasets_round_trip_through_pandas(case):
     dataset = build(case)
     assert_same(to_pandas(dataset).to_dataset(), as_frames_hold(dataset))
 
@@ -40,7 +40,7 @@ def test_pandas_brings_a_dataset_back_whole(case):
 @given(
     cases(ids=("numbers", "integers", "text"), features=DENSE, labels=(None, "named", "multilabel", "real", "targets"))
 )
-def test_polars_brings_a_dataset_back_whole(case):
+def test_datasets_round_trip_through_polars(case):
     dataset = build(case)
     assert_same(to_polars(dataset).to_dataset(), as_frames_hold(dataset))
 
@@ -79,11 +79,11 @@ def test_frames_join_by_their_ids():
     assert to_polars(dataset).nodes["label"].dtype == polars.Enum(["cat", "dog"])
 
 
-def test_a_text_is_one_column_and_not_its_letters():
+def test_a_string_names_one_column():
     nodes = pandas.DataFrame({"node": ["u", "v"], "ab": [1, 2], "a": [3, 4], "b": [5, 6]})
     pairs = pandas.DataFrame({"node": ["u", "v"], "hyperedge": [1, 1]})
     assert from_frame(pairs, nodes=nodes, features="ab").feature_names == ("ab",)
-    assert request(None, "ab", None).features == ("ab",)
+    assert column_request(None, "ab", None).features == ("ab",)
 
 
 @LIBRARIES
@@ -93,9 +93,7 @@ def test_one_frame_is_enough(frame):
     assert list(dataset.edge_ids) == [7, 9]
     assert list(dataset.hypergraph.hyperedges()) == [[0], [0, 1]]
     assert dataset.hypergraph.incidence_weight.tolist() == [3.0, 1.0, 2.0]
-    assert dataset.provenance.notes == (
-        "1 memberships given more than once were merged; of their weights the largest stays",
-    )
+    assert dataset.provenance.notes == ("1 memberships given more than once were merged; the largest weight is kept",)
     assert "amount" in from_frame(frame(BASKETS), node="item", edge="basket").provenance.notes[0]
 
 
@@ -124,14 +122,14 @@ def test_three_frames(frame):
     assert dataset.node_attributes == {"eu": ["a", "b", "c"]}
 
 
-def test_categories_are_ids_too():
+def test_ids_may_be_categorical():
     frame = pandas.DataFrame(BASKETS).astype({"item": "category"})
     assert list(from_frame(frame, node="item", edge="basket").node_ids) == ["milk", "bread"]
     frame = polars.DataFrame(BASKETS).with_columns(polars.col("item").cast(polars.Categorical))
     assert list(from_frame(frame, node="item", edge="basket").node_ids) == ["milk", "bread"]
 
 
-def test_the_order_of_classes_is_that_of_the_categories():
+def test_classes_keep_the_order_of_the_categories():
     pairs, kinds = {"node": ["a", "b"], "hyperedge": [1, 1]}, ["small", "large"]
     sizes = ["tiny", "small", "large"]
     nodes = pandas.DataFrame({"node": ["a", "b"], "size": pandas.Categorical(kinds, categories=sizes)})
@@ -143,13 +141,13 @@ def test_the_order_of_classes_is_that_of_the_categories():
     assert from_frame(polars.DataFrame(pairs), nodes=nodes, label="size").class_names == ("large", "small")
 
 
-def test_an_index_of_pandas_does_not_matter():
+def test_the_pandas_index_is_ignored():
     frame = pandas.DataFrame(BASKETS, index=[5, 5, 6, 7])
     assert from_frame(frame, node="item", edge="basket").hypergraph.num_incidences == 3
 
 
 @LIBRARIES
-def test_no_rows(frame):
+def test_frames_without_rows(frame):
     dataset = from_frame(frame({"node": [], "hyperedge": []}))
     assert (dataset.hypergraph.num_nodes, dataset.hypergraph.num_edges) == (0, 0)
     dataset = from_frame(frame({"node": [], "hyperedge": []}), nodes=frame({"node": ["a"]}))
@@ -158,7 +156,7 @@ def test_no_rows(frame):
 
 @LIBRARIES
 @pytest.mark.parametrize(
-    ("columns", "said"),
+    ("columns", "message"),
     [
         ({"node": ["a", None], "hyperedge": [1, 2]}, r"row 1: .* id in column 'node'"),
         ({"node": [1.0, 2.0], "hyperedge": [1, 2]}, r"'node' .* Got real numbers.*astype"),
@@ -167,12 +165,12 @@ def test_no_rows(frame):
         ({"node": [1, 2], "hyperedge": [[1], [2]]}, r"must be text or integers. Got .*list"),
     ],
 )
-def test_bad_ids(frame, columns, said):
-    with pytest.raises(DataError, match=said):
+def test_invalid_ids_raise(frame, columns, message):
+    with pytest.raises(DataError, match=message):
         from_frame(frame(columns))
 
 
-def test_bad_ids_of_one_library():
+def test_invalid_ids_of_one_library_raise():
     with pytest.raises(DataError, match=r"must be of one type.*column node.*astype"):
         from_frame(pandas.DataFrame({"node": [1, "a"], "hyperedge": [1, 2]}))
     with pytest.raises(DataError, match=r"'node' of the incidence frame must be of one type"):
@@ -185,7 +183,7 @@ def test_bad_ids_of_one_library():
 
 
 @LIBRARIES
-def test_frames_that_disagree(frame):
+def test_missing_and_duplicate_rows_raise(frame):
     pairs = frame({"node": ["a", "b"], "hyperedge": [1, 2]})
     with pytest.raises(DataError, match=r"row 1: .* must be in the node frame. 'b' is not"):
         from_frame(pairs, nodes=frame({"node": ["a"]}))
@@ -197,24 +195,26 @@ def test_frames_that_disagree(frame):
 
 @LIBRARIES
 @pytest.mark.parametrize("weight", [None, -1.0, float("inf")])
-def test_bad_weights_name_their_row(frame, weight):
+def test_invalid_weights_raise_with_their_row(frame, weight):
     with pytest.raises(DataError, match=r"row 1 of the incidence frame: Every 'w' must be a finite number"):
         from_frame(frame({"node": [1, 2], "hyperedge": [1, 2], "w": [1.0, weight]}), weight="w")
 
 
-def test_weights_that_are_words():
+def test_text_weights_raise():
     with pytest.raises(DataError, match=r"Column 'w' of the incidence frame must hold numbers"):
-        from_frame(pandas.DataFrame({"node": [1], "hyperedge": [1], "w": ["much"]}), weight="w")
+        from_frame(pandas.DataFrame({"node": [1], "hyperedge": [1], "w": ["heavy"]}), weight="w")
 
 
-def test_weights_that_64_bits_would_round():
-    with pytest.raises(DataError, match=r"Column 'w' of the incidence frame must hold numbers that 64 bits can: .*993"):
+def test_weights_that_64_bits_would_round_raise():
+    with pytest.raises(
+        DataError, match=r"Column 'w' of the incidence frame must hold numbers that fit a 64-bit float. .*993"
+    ):
         from_frame(pandas.DataFrame({"node": [1], "hyperedge": [1], "w": [2**53 + 1]}), weight="w")
 
 
 @pytest.mark.parametrize("to_frames", [to_pandas, to_polars])
 @pytest.mark.parametrize("kind", [torch.float16, torch.bfloat16])
-def test_narrow_numbers_become_32_bits(to_frames, kind):
+def test_16_bit_numbers_become_32_bits(to_frames, kind):
     x, y = torch.tensor([[0.5], [1.5]]), torch.tensor([1.5, 2.5])
     hypergraph = Hypergraph.from_hyperedges([[0, 1]])
     for labels in (y, torch.stack([y, y], dim=1)):
@@ -224,13 +224,13 @@ def test_narrow_numbers_become_32_bits(to_frames, kind):
         assert torch.equal(back.y, labels)
 
 
-def test_requests_that_cannot_be_meant():
+def test_invalid_requests_raise():
     frame = pandas.DataFrame({"node": [1], "hyperedge": [1]})
     with pytest.raises(UsageError, match=r"column of the incidence frame must be one of node, hyperedge. Got 'nod'"):
         from_frame(frame, node="nod")
-    with pytest.raises(UsageError, match=r"give it as 'nodes'"):
+    with pytest.raises(UsageError, match=r"Pass it with `nodes=`"):
         from_frame(frame, label="kind")
-    with pytest.raises(UsageError, match=r"give it as 'hyperedges'"):
+    with pytest.raises(UsageError, match=r"Pass it with `hyperedges=`"):
         from_frame(frame, edge_weight="w")
     with pytest.raises(UsageError, match=r"column of the hyperedge frame"):
         from_frame(frame, hyperedges=pandas.DataFrame({"hyperedge": [1]}), edge_weight="w")
@@ -238,9 +238,9 @@ def test_requests_that_cannot_be_meant():
         from_frame(frame, nodes=frame[["node"]], label="kind")
     with pytest.raises(UsageError, match=r"takes a pandas or polars DataFrame.* Got builtins\.dict"):
         from_frame({"node": [1], "hyperedge": [1]})
-    with pytest.raises(UsageError, match=r"must be columns of their own. Got a, a"):
+    with pytest.raises(UsageError, match=r"must be different columns. Got a, a"):
         from_frame(frame, node="a", edge="a")
-    with pytest.raises(UsageError, match=r"must be columns of their own. Got node, hyperedge, node"):
+    with pytest.raises(UsageError, match=r"must be different columns. Got node, hyperedge, node"):
         from_frame(frame, weight="node")
     for kinds in ([1], pandas.Categorical(["a"])):
         nodes = pandas.DataFrame({"node": [1], "kind": kinds})
@@ -250,7 +250,7 @@ def test_requests_that_cannot_be_meant():
         from_frame(polars.LazyFrame({"node": [1], "hyperedge": [1]}))
 
 
-def test_features_with_gaps_and_odd_categories():
+def test_missing_features_and_real_categories_raise():
     frame = pandas.DataFrame({"node": [1], "hyperedge": [1]})
     with pytest.raises(DataError, match=r"row 0 \(node 1\)"):
         from_frame(
@@ -261,37 +261,40 @@ def test_features_with_gaps_and_odd_categories():
 
 
 @pytest.mark.parametrize("to_frames", [to_pandas, to_polars])
-def test_what_frames_cannot_hold_is_refused(to_frames):
+def test_data_that_frames_cannot_hold_raise(to_frames):
     plain = {"name": "n", "hypergraph": Hypergraph.from_hyperedges([[0, 1]])}
     labels = {"y": torch.tensor([0, 1]), "task": "classification"}
-    for changed, said in (
+    for changed, message in (
         ({"node_ids": Ids([1, "a"])}, r"one type.*node column 'id'.*all text or all integers"),
         ({"x": sparse_features(sp.eye_array(2))}, r"sparse.*to_dense"),
         ({"node_attributes": {"mix": [1, "a"]}}, r"node column 'mix' has several"),
-        ({"node_attributes": {"deep": [{"a": 1}, {"b": 2}]}}, r"column 'deep' has several: its lists or dictionaries"),
-        ({"node_attributes": {"node": [1, 2]}}, r"Two would be 'node'.*Rename"),
-        ({"edge_attributes": {"weight": ["a"]}}, r"'weight' is the weight"),
+        (
+            {"node_attributes": {"deep": [{"a": 1}, {"b": 2}]}},
+            r"column 'deep' has several. Cause: its lists or dictionaries",
+        ),
+        ({"node_attributes": {"node": [1, 2]}}, r"Two would be called 'node'.*Rename"),
+        ({"edge_attributes": {"weight": ["a"]}}, r"may be called 'weight' here"),
         ({**labels, "class_names": ("a", 1)}, r"all text or all integers"),
     ):
-        with pytest.raises(DataError, match=said):
+        with pytest.raises(DataError, match=message):
             to_frames(NodeDataset(**plain, **changed))
 
 
-def test_columns_of_pandas_may_have_numbers_for_names():
+def test_pandas_columns_may_have_numbers_as_names():
     frame = pandas.DataFrame([["milk", 1, 0.5], ["bread", 1, 2.0]])
     dataset = from_frame(frame, node="0", edge="1", weight="2")
     assert dataset.node_ids.to_list() == ["milk", "bread"]
     assert dataset.hypergraph.incidence_weight.tolist() == [0.5, 2.0]
 
 
-def test_polars_cannot_hold_an_integer_class_that_nobody_has():
+def test_an_unused_integer_class_raises_in_polars():
     labels = {"y": torch.tensor([0, 2]), "task": "classification"}
     dataset = NodeDataset(name="n", hypergraph=Hypergraph.from_hyperedges([[0, 1]]), **labels)
     with pytest.raises(DataError, match=r"Got the classes 0, 1, 2\. Make the class names text"):
         to_polars(dataset)
     assert to_pandas(dataset).to_dataset().y.tolist() == [0, 2]
-    whole = replace(dataset, y=torch.tensor([1, 0]))
-    assert to_polars(whole).to_dataset().class_names == (0, 1)
+    all_used = replace(dataset, y=torch.tensor([1, 0]))
+    assert to_polars(all_used).to_dataset().class_names == (0, 1)
 
 
 def _frames(frames):

@@ -8,19 +8,19 @@ from edhnn.interop.hypernetx import from_hypernetx, to_hypernetx
 from edhnn.interop.records import import_library
 from tests.interop.cases import assert_same, build, cases, without_empty_weights
 
-hypernetx = import_library("hypernetx", "the tests")  # not by `import`: it would change the filters of all tests
+hypernetx = import_library("hypernetx", "the tests")  # `import` would change the warning filters of all tests
 
 
 @given(cases(incidences_only=True))
 @settings(max_examples=40)
-def test_a_dataset_comes_back_whole(case):
+def test_datasets_round_trip(case):
     dataset = without_empty_weights(build(case))
     assert_same(from_hypernetx(to_hypernetx(dataset)), dataset)
 
 
 @given(cases(incidences_only=True))
 @settings(max_examples=15)
-def test_hypernetx_sees_the_same_hypergraph(case):
+def test_hypernetx_has_the_same_shape_sizes_and_degrees(case):
     dataset = build(case)
     network, hypergraph = to_hypernetx(dataset), dataset.hypergraph
     assert network.shape == (hypergraph.num_nodes, hypergraph.num_edges)
@@ -28,7 +28,7 @@ def test_hypernetx_sees_the_same_hypergraph(case):
     assert [network.degree(node) for node in dataset.node_ids] == hypergraph.degree.tolist()
 
 
-def test_properties_are_where_a_hypernetx_user_looks():
+def test_properties_have_the_names_of_hypernetx():
     dataset = NodeDataset(
         name="pets",
         hypergraph=Hypergraph(
@@ -51,7 +51,7 @@ def test_properties_are_where_a_hypernetx_user_looks():
     assert_same(from_hypernetx(network), dataset)
 
 
-def test_a_hypergraph_from_elsewhere():
+def test_a_hypergraph_without_a_manifest():
     cells = {"monday": {"milk": {"weight": 2}, "bread": {}}, "tuesday": {"milk": {"weight": 3}}}
     nodes = pandas.DataFrame(
         {"uid": ["tea", "bread", "milk"], "kind": ["leaf", None, "liquid"], "price": [3.0, 2.0, 1.0]}
@@ -77,27 +77,27 @@ def test_one_property_table_for_both_kinds():
     assert dataset.provenance.notes == ()
 
 
-def test_nothing_at_all():
+def test_an_empty_hypergraph():
     dataset = from_hypernetx(hypernetx.Hypergraph())
     assert (dataset.hypergraph.num_nodes, dataset.hypergraph.num_edges) == (0, 0)
 
 
-def test_what_hypernetx_cannot_hold_is_refused():
-    """HyperNetX shows neither: the reason for the refusal, checked on the installed version."""
-    silent = hypernetx.Hypergraph({"e": [1], "empty": []}, node_properties={1: {}, 2: {}})
-    assert silent.shape == (1, 1)
+def test_isolated_nodes_and_empty_hyperedges_raise():
+    """The first assertion checks the reason: the installed HyperNetX drops both."""
+    network = hypernetx.Hypergraph({"e": [1], "empty": []}, node_properties={1: {}, 2: {}})
+    assert network.shape == (1, 1)
     hypergraph = Hypergraph.from_hyperedges([[0], []], num_nodes=4)
     with pytest.raises(DataError, match=r"isolated nodes or empty hyperedges\. Got 3 and 1 of them\. Remove"):
         to_hypernetx(NodeDataset(name="n", hypergraph=hypergraph))
 
 
-def test_other_refusals():
+def test_invalid_hypergraphs_raise():
     with pytest.raises(UsageError, match=r"takes a hypernetx\.Hypergraph\. Got builtins\.dict"):
         from_hypernetx({})
     network = hypernetx.Hypergraph({0: {"a": {"time": "early"}, "b": {}}})
     with pytest.raises(DataError, match=r"cell property 'time'.*ignore=\('time',\)"):
         from_hypernetx(network)
-    assert "left out as asked: time" in from_hypernetx(network, ignore=["time"]).provenance.notes[0]
+    assert "ignored on request: time" in from_hypernetx(network, ignore=["time"]).provenance.notes[0]
     with pytest.raises(DataError, match=r"node id .* Got .*1\.5.* of type float"):
         from_hypernetx(hypernetx.Hypergraph({0: [1.5]}))
     with pytest.raises(DataError, match=r"Got -1.* at the cell \(0, 'a'\)"):

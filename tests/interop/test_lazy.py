@@ -25,7 +25,7 @@ DATASET = NodeDataset(name="pair", hypergraph=Hypergraph.from_hyperedges([[0, 1]
         ("polars", "to_polars"),
     ],
 )
-def test_a_missing_library_is_named_with_its_remedy(library, function, monkeypatch):
+def test_a_missing_library_raises_with_its_name_and_a_remedy(library, function, monkeypatch):
     for module in [name for name in sys.modules if name.partition(".")[0] == library]:
         monkeypatch.delitem(sys.modules, module)
     monkeypatch.setitem(sys.modules, library, None)
@@ -33,14 +33,14 @@ def test_a_missing_library_is_named_with_its_remedy(library, function, monkeypat
         getattr(interop, function)(DATASET)
 
 
-def test_a_broken_library_says_so_itself(tmp_path, monkeypatch):
-    (tmp_path / "broken_library.py").write_text("import a_module_nobody_has\n")
+def test_a_broken_library_raises_its_own_error(tmp_path, monkeypatch):
+    (tmp_path / "broken_library.py").write_text("import a_missing_module\n")
     monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(ModuleNotFoundError, match=r"a_module_nobody_has"):
+    with pytest.raises(ModuleNotFoundError, match=r"a_missing_module"):
         import_library("broken_library", "a test")
 
 
-def test_the_filters_of_the_process_stay_as_they_are(tmp_path, monkeypatch):
+def test_the_warning_filters_of_the_process_do_not_change(tmp_path, monkeypatch):
     (tmp_path / "meddling_library.py").write_text("import warnings\nwarnings.simplefilter('ignore')\n")
     monkeypatch.syspath_prepend(tmp_path)
     before = list(warnings.filters)
@@ -48,7 +48,7 @@ def test_the_filters_of_the_process_stay_as_they_are(tmp_path, monkeypatch):
     assert list(warnings.filters) == before
 
 
-def test_importing_the_package_imports_no_bridge():
+def test_importing_the_package_imports_no_optional_library():
     names = ("torch_geometric", "xgi", "hypernetx", "networkx", "pandas", "polars")
     lines = [
         "import sys, torch",

@@ -10,14 +10,14 @@ from tests.interop.cases import assert_same, build, cases, without_empty_weights
 
 
 @given(cases())
-def test_a_dataset_comes_back_whole(case):
+def test_datasets_round_trip(case):
     dataset = without_empty_weights(build(case))
     assert_same(from_networkx(to_networkx(dataset)), dataset)
 
 
 @given(cases())
 @settings(max_examples=30)
-def test_networkx_sees_a_bipartite_graph(case):
+def test_the_graph_is_bipartite_and_has_the_same_degrees(case):
     dataset = build(case)
     graph, hypergraph = to_networkx(dataset), dataset.hypergraph
     assert bipartite.is_bipartite(graph)
@@ -63,13 +63,13 @@ def test_a_plain_bipartite_graph():
     assert dataset.node_attributes == {"id": ["a column of its own", None, None]}
 
 
-def test_nodes_may_be_named_instead():
+def test_an_argument_may_name_the_nodes():
     graph = networkx.Graph([("milk", "b1"), ("bread", "b1")])
     dataset = from_networkx(graph, nodes=["milk", "bread"])
     assert (list(dataset.node_ids), list(dataset.edge_ids)) == (["milk", "bread"], ["b1"])
 
 
-def test_networkx_own_example_graph():
+def test_an_example_graph_of_networkx():
     women = from_networkx(networkx.davis_southern_women_graph(), label=None)
     assert women.hypergraph.num_incidences == 89
 
@@ -79,12 +79,10 @@ def test_parallel_edges_are_one_membership():
     graph.add_edge("milk", 1, weight=3.0)
     dataset = from_networkx(graph)
     assert dataset.hypergraph.incidence_weight.tolist() == [3.0, 1.0, 1.0]
-    assert dataset.provenance.notes == (
-        "1 memberships given more than once were merged; of their weights the largest stays",
-    )
+    assert dataset.provenance.notes == ("1 memberships given more than once were merged; the largest weight is kept",)
 
 
-def test_refusals_say_what_to_do():
+def test_invalid_graphs_raise_with_a_remedy():
     with pytest.raises(UsageError, match=r"no directions.*to_undirected"):
         from_networkx(networkx.DiGraph(plain_graph()))
     with pytest.raises(UsageError, match=r"Got builtins.dict"):
@@ -103,14 +101,14 @@ def test_refusals_say_what_to_do():
     graph.edges["milk", 1]["since"] = 1999
     with pytest.raises(DataError, match=r"'since' of the graph edge \('milk', 1\).*ignore=\('since',\)"):
         from_networkx(graph)
-    assert "left out as asked: since" in from_networkx(graph, ignore=["since"]).provenance.notes[0]
+    assert "ignored on request: since" in from_networkx(graph, ignore=["since"]).provenance.notes[0]
     graph.edges["milk", 1]["weight"] = -2
     with pytest.raises(DataError, match=r"Got -2 at the graph edge \('milk', 1\)"):
         from_networkx(graph, ignore=["since"])
     assert from_networkx(graph, ignore=["since", "weight"]).hypergraph.incidence_weight is None
     graph = plain_graph()
-    graph.add_node("nowhere")
-    with pytest.raises(DataError, match=r"'bipartite'.* Got None at 'nowhere'.* nodes="):
+    graph.add_node("no side")
+    with pytest.raises(DataError, match=r"'bipartite'.* Got None at 'no side'.* `nodes=`"):
         from_networkx(graph)
     graph = networkx.relabel_nodes(plain_graph(), {"tea": 1.5})
     with pytest.raises(DataError, match=r"node id .* Got 1\.5 of type float.*relabel_nodes"):
@@ -120,7 +118,7 @@ def test_refusals_say_what_to_do():
 
 
 @pytest.mark.parametrize("name", ["bipartite", "id"])
-def test_names_that_mean_something_are_refused(name):
+def test_reserved_attribute_names_raise(name):
     hypergraph = Hypergraph.from_hyperedges([[0]])
     with pytest.raises(DataError, match=rf"node attribute may be called '{name}'"):
         to_networkx(NodeDataset(name="n", hypergraph=hypergraph, node_attributes={name: [1]}))

@@ -13,7 +13,7 @@ INDEX = torch.tensor([[0, 1, 2, 1], [0, 0, 1, 1]])
 
 
 @given(cases())
-def test_a_dataset_comes_back_whole(case):
+def test_datasets_round_trip(case):
     dataset = build(case)
     data = to_pyg(dataset)
     assert data.validate()
@@ -39,7 +39,7 @@ def test_hypergraph_convolution_equals_its_formula(case):
     torch.testing.assert_close(out, dense)
 
 
-def test_counts_survive_where_hypergraphdata_loses_them():
+def test_counts_round_trip_although_hypergraphdata_loses_them():
     hypergraph = Hypergraph.from_hyperedges([[0, 1], []], num_nodes=4)
     back = from_pyg(to_pyg(NodeDataset(name="n", hypergraph=hypergraph))).hypergraph
     assert (back.num_nodes, back.num_edges) == (4, 2)
@@ -47,7 +47,7 @@ def test_counts_survive_where_hypergraphdata_loses_them():
     assert int(lossy.num_edges) == 1
 
 
-def test_hypergraphdata_is_read():
+def test_reading_hypergraphdata():
     data = HyperGraphData(edge_index=INDEX, edge_attr=torch.eye(2), x=torch.ones(5, 1), y=torch.tensor([0, 1, 1, 0, 0]))
     dataset = from_pyg(data)
     assert (dataset.hypergraph.num_nodes, dataset.hypergraph.num_edges) == (5, 2)
@@ -56,7 +56,7 @@ def test_hypergraphdata_is_read():
     assert dataset.provenance.notes == ()
 
 
-def test_data_with_masks_and_more():
+def test_data_with_masks_and_other_entries():
     mask = torch.tensor([True, False, False, True])
     data = Data(
         hyperedge_index=INDEX,
@@ -73,7 +73,7 @@ def test_data_with_masks_and_more():
     assert_same_tensor(to_pyg(dataset).train_mask, mask)
 
 
-def test_edge_index_of_a_plain_data_is_said_aloud():
+def test_reading_the_edge_index_of_a_plain_data_is_noted():
     dataset = from_pyg(Data(edge_index=INDEX, edge_weight=torch.tensor([0.5, 2.0]), num_edges=2))
     assert dataset.hypergraph.edge_weight.tolist() == [0.5, 2.0]
     assert "'edge_index' was read" in dataset.provenance.notes[0]
@@ -108,12 +108,12 @@ def test_counts(stored, nodes, edges):
         (torch.tensor([[0.0, 3.0], [1.0, 1.0], [0.0, 0.0]]), "regression", (3, 2)),
     ],
 )
-def test_what_labels_are_follows_from_their_type(y, task, shape):
+def test_the_type_of_labels_decides_the_task(y, task, shape):
     dataset = from_pyg(Data(hyperedge_index=INDEX, y=y))
     assert (dataset.task, dataset.y.shape) == (task, shape)
 
 
-def test_attributes_that_are_no_tensor_stay_as_they_are():
+def test_attributes_that_a_tensor_would_change_stay_lists():
     columns = {
         "big": [2**70, 1],
         "ragged": [[1], [1, 2]],
@@ -139,10 +139,10 @@ def test_sparse_coo_features_become_csr():
 
 
 @pytest.mark.parametrize(
-    ("entries", "said"),
+    ("entries", "message"),
     [
-        ({"num_nodes": 3}, r"must have 'hyperedge_index' or 'edge_index'"),
-        ({"hyperedge_index": INDEX, "edge_index": INDEX}, r"one hypergraph.*Remove the one"),
+        ({"num_nodes": 3}, r"must have a tensor 'hyperedge_index' or 'edge_index'"),
+        ({"hyperedge_index": INDEX, "edge_index": INDEX}, r"one hypergraph.*Remove one of them"),
         ({"hyperedge_index": INDEX.float()}, r"integers of shape \[2, I\]"),
         ({"hyperedge_index": INDEX[0]}, r"integers of shape \[2, I\]"),
         ({"hyperedge_index": INDEX, "num_nodes": 2}, r"node number must lie in 0\.\.1"),
@@ -159,31 +159,31 @@ def test_sparse_coo_features_become_csr():
         ({"hyperedge_index": INDEX, "node_id": [0.5, 1.5, 2.5]}, r"node id must be text or an integer. Got 0\.5"),
     ],
 )
-def test_refusals(entries, said):
-    with pytest.raises(DataError, match=said):
+def test_invalid_entries_raise(entries, message):
+    with pytest.raises(DataError, match=message):
         from_pyg(Data.from_dict(entries))
 
 
-def test_other_objects_are_refused():
+def test_other_objects_raise():
     with pytest.raises(UsageError, match=r"takes a torch_geometric\.data\.Data"):
         from_pyg(HeteroData())
 
 
 @pytest.mark.parametrize("name", ["y", "node_id", "edge_attr", "hyperedge_attr", "edhnn", "_private"])
-def test_node_attributes_that_would_be_misread_are_refused(name):
+def test_reserved_node_attribute_names_raise(name):
     dataset = NodeDataset(name="n", hypergraph=Hypergraph.from_hyperedges([[0]]), node_attributes={name: [1]})
     with pytest.raises(DataError, match=rf"No node attribute may be called '{name}'.*Rename"):
         to_pyg(dataset)
 
 
 @pytest.mark.parametrize("name", ["index", "weight", "id"])
-def test_hyperedge_attributes_that_would_be_misread_are_refused(name):
+def test_reserved_hyperedge_attribute_names_raise(name):
     dataset = NodeDataset(name="n", hypergraph=Hypergraph.from_hyperedges([[0]]), edge_attributes={name: [1]})
     with pytest.raises(DataError, match=rf"No hyperedge attribute may be called '{name}'.*Rename"):
         to_pyg(dataset)
 
 
-def test_equal_ids_are_refused():
+def test_duplicate_ids_raise():
     data = Data(hyperedge_index=torch.tensor([[0, 1], [0, 0]]), num_nodes=2, node_id=["a", "a"], y=torch.tensor([0, 1]))
-    with pytest.raises(DataError, match="Every node must have an id of its own. 'a' occurs twice. Rename one"):
+    with pytest.raises(DataError, match="Node ids must be unique. 'a' occurs twice. Rename one"):
         from_pyg(data)

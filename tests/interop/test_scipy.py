@@ -7,8 +7,8 @@ from tests.interop.cases import build, cases
 
 
 @given(cases(features=(None,), labels=(None,)))
-def test_an_incidence_matrix_and_back(case):
-    hypergraph = build({**case, "edge_weight": False}).hypergraph  # a matrix has no place for hyperedge weights
+def test_hypergraphs_round_trip_through_an_incidence_matrix(case):
+    hypergraph = build({**case, "edge_weight": False}).hypergraph  # a matrix cannot hold hyperedge weights
     matrix = hypergraph.to_scipy()
     assert matrix.shape == (hypergraph.num_nodes, hypergraph.num_edges)
     assert np.diff(matrix.indptr).tolist() == hypergraph.degree.tolist()

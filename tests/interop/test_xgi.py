@@ -11,7 +11,7 @@ BASKETS = xgi.Hypergraph({"monday": ["milk", "bread"], "tuesday": ["milk"], "nev
 
 
 @given(cases())
-def test_a_dataset_comes_back_whole(case):
+def test_datasets_round_trip(case):
     dataset = without_empty_weights(build(case))
     back = from_xgi(to_xgi(dataset))
     assert_same(back, dataset)
@@ -21,7 +21,7 @@ def test_a_dataset_comes_back_whole(case):
 
 @given(cases())
 @settings(max_examples=30)
-def test_xgi_sees_the_same_hypergraph(case):
+def test_xgi_has_the_same_sizes_and_degrees(case):
     dataset = build(case)
     network, hypergraph = to_xgi(dataset), dataset.hypergraph
     assert (network.num_nodes, network.num_edges) == (hypergraph.num_nodes, hypergraph.num_edges)
@@ -30,7 +30,7 @@ def test_xgi_sees_the_same_hypergraph(case):
     assert network.edges.size.aslist() == hypergraph.edge_size.tolist()
 
 
-def test_attributes_are_where_an_xgi_user_looks():
+def test_attributes_have_the_names_of_xgi():
     dataset = NodeDataset(
         name="pets",
         hypergraph=Hypergraph.from_hyperedges([[0, 1], [2]], edge_weight=[2.0, 0.5]),
@@ -53,7 +53,7 @@ def test_a_hyperedge_added_later_does_not_overwrite_an_old_one():
     assert network.num_edges == 3
 
 
-def test_a_network_from_elsewhere_keeps_everything():
+def test_a_network_without_a_manifest_keeps_everything():
     network = BASKETS.copy()
     network.add_node("tea", kind="leaf", price=3.0)
     network.set_node_attributes({"milk": {"kind": "liquid", "price": 1.5}, "bread": {"price": 2.0}})
@@ -72,7 +72,7 @@ def test_a_network_from_elsewhere_keeps_everything():
     assert from_xgi(network).node_attributes["kind"] == ["liquid", None, "leaf"]
 
 
-def test_naming_a_label_overrides_the_mark():
+def test_a_named_label_overrides_the_manifest():
     dataset = NodeDataset(
         name="n",
         hypergraph=Hypergraph.from_hyperedges([[0, 1]]),
@@ -93,7 +93,7 @@ def test_weights_of_memberships_follow_their_node():
     assert from_xgi(network).hypergraph.incidence_weight.tolist() == [0.25, 4.0, 1.0]
 
 
-def test_an_attribute_that_only_has_the_name_stays_an_attribute():
+def test_an_incidence_weight_that_is_not_a_dictionary_stays_an_attribute():
     network = xgi.Hypergraph([[1, 2]])
     network.set_edge_attributes({0: {"incidence_weight": 3}})
     assert from_xgi(network).edge_attributes == {"incidence_weight": [3]}
@@ -105,7 +105,7 @@ def test_a_simplicial_complex_is_its_simplices():
     assert "simplices" in dataset.provenance.notes[0]
 
 
-def test_refusals_say_what_to_do():
+def test_invalid_networks_raise_with_a_remedy():
     with pytest.raises(UsageError, match=r"no directions.*to_hypergraph"):
         from_xgi(xgi.DiHypergraph([([1], [2])]))
     with pytest.raises(UsageError, match=r"takes an xgi\.Hypergraph\. Got builtins\.list"):
@@ -123,14 +123,14 @@ def test_refusals_say_what_to_do():
 
 
 @pytest.mark.parametrize("weight", [-1, "heavy", float("nan"), float("inf"), True])
-def test_a_bad_weight_names_its_hyperedge(weight):
+def test_an_invalid_weight_raises_with_its_hyperedge(weight):
     network = BASKETS.copy()
     network.set_edge_attributes({"tuesday": {"weight": weight}})
     with pytest.raises(DataError, match=r"at hyperedge 'tuesday'"):
         from_xgi(network)
 
 
-def test_what_xgi_would_misread_is_refused():
+def test_invalid_names_and_duplicate_ids_raise():
     hypergraph = Hypergraph.from_hyperedges([[0], [1]])
     plain = {"name": "n", "hypergraph": hypergraph}
     with pytest.raises(DataError, match=r"hyperedge attribute may be called 'weight'"):
@@ -148,30 +148,30 @@ def test_what_xgi_would_misread_is_refused():
         from_xgi(network)
 
 
-def test_a_spoilt_mark_or_record_is_named():
-    def marked(**labels):
+def test_an_invalid_manifest_or_record_raises():
+    def written(**labels):
         hypergraph = Hypergraph.from_hyperedges([[0, 1]])
         return to_xgi(NodeDataset(name="n", hypergraph=hypergraph, x=torch.ones(2, 2), **labels))
 
     classes = {"y": torch.tensor([0, 1]), "task": "classification", "class_names": ("a", "b")}
-    network = marked(**classes)
+    network = written(**classes)
     network["edhnn"] = {"task": "juggling"}
     with pytest.raises(DataError, match=r"'edhnn' of the xgi object .* Remove the attribute"):
         from_xgi(network)
-    for spoilt in ({"label": "c"}, {"label": ["a"]}, {"features": [1.0]}, {"features": ["x", "y"]}):
-        network = marked(**classes)
-        network.set_node_attributes({1: spoilt})
+    for invalid in ({"label": "c"}, {"label": ["a"]}, {"features": [1.0]}, {"features": ["x", "y"]}):
+        network = written(**classes)
+        network.set_node_attributes({1: invalid})
         with pytest.raises(DataError, match=r"'(label|features)' must .* remove the attribute 'edhnn'"):
             from_xgi(network)
-    network = marked(y=torch.ones(2), task="regression")
-    network.set_node_attributes({1: {"label": "much"}})
+    network = written(y=torch.ones(2), task="regression")
+    network.set_node_attributes({1: {"label": "text"}})
     with pytest.raises(DataError, match=r"'label' must be a number at every node"):
         from_xgi(network)
-    network = marked(**{**classes, "class_names": None})
+    network = written(**{**classes, "class_names": None})
     network.set_node_attributes({1: {"label": -4}})
     with pytest.raises(DataError, match=r"must be a class number. Got -4 at node 1"):
         from_xgi(network)
-    network = marked()
+    network = written()
     network.add_node(9)
     with pytest.raises(DataError, match=r"must be 2 numbers. Got None at node 9"):
         from_xgi(network)

@@ -116,7 +116,7 @@ def test_what_cannot_be_opened_is_said_in_a_sentence(tmp_path, monkeypatch):
 
 def test_the_number_of_nodes_is_limited_before_memory_is_asked_for(tmp_path):
     Limits(max_nodes=5).check_nodes(5, tmp_path)
-    with pytest.raises(LimitError, match="at most 5 nodes. Got 6.*--max-nodes"):
+    with pytest.raises(LimitError, match="at most 5 nodes. Got 6.*`max_nodes=`"):
         Limits(max_nodes=5).check_nodes(6, tmp_path)
 
 

@@ -1,4 +1,4 @@
-"""Datasets: the value, its ids, labels, features, splits and fingerprints."""
+"""Datasets: hypergraph, ids, labels, features, splits and fingerprints."""
 
 import lazy_loader
 

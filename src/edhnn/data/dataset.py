@@ -33,8 +33,8 @@ class Provenance:
     Attributes:
         source: The file, folder, catalogue name or library it was read from.
         format: The reader's name.
-        notes: Lines a person should see: columns guessed, memberships merged.
-        details: Facts for machines: seeds, checksums, the source's own record.
+        notes: Messages for the user: guessed columns, merged memberships.
+        details: Facts for programs: seeds, checksums, the record of the source.
     """
 
     source: str
@@ -44,7 +44,7 @@ class Provenance:
 
 
 READING = ("label_columns", "feature_noise", "feature_seed")
-"""Keys of `Provenance.details` for the label columns and the drawing of features."""
+"""Keys of `Provenance.details` that record the label columns and how features were drawn."""
 
 
 @final
@@ -58,14 +58,14 @@ class NodeDataset:
         x: Node features: dense ``[N, D]`` or sparse CSR of that shape; ``None`` if there are none.
         y: Node labels. Classification: ``[N]`` int64 in 0..C-1, `UNLABELLED` (-1) where unknown. Multi-label:
             ``[N, C]`` floating point, 0 or 1, NaN where unknown. Regression: ``[N]`` or ``[N, T]``, NaN where unknown.
-        task: What ``y`` is; needed with ``y``.
-        class_names: The classes as their owner wrote them, in the order of their numbers.
+        task: The kind of labels in ``y``; required with ``y``.
+        class_names: The original names of the classes, in the order of their numbers.
         feature_names: A name per feature column.
         node_ids: Original node ids; by default the numbers.
         edge_ids: Original hyperedge ids; by default the numbers.
-        node_attributes: Further columns about nodes.
-        edge_attributes: Further columns about hyperedges.
-        provenance: Where it came from.
+        node_attributes: Further columns, one entry per node.
+        edge_attributes: Further columns, one entry per hyperedge.
+        provenance: Where the dataset came from.
 
     Raises:
         DataError: if lengths, types or label values do not fit, or two ids are equal.
@@ -85,7 +85,7 @@ class NodeDataset:
     task: Task | None = None
     class_names: tuple[NodeOrEdgeId, ...] | None = None
     feature_names: tuple[str, ...] | None = None
-    node_ids: Ids = None  # type: ignore[assignment]  # filled below: the numbers
+    node_ids: Ids = None  # type: ignore[assignment]  # __post_init__ fills in the numbers
     edge_ids: Ids = None  # type: ignore[assignment]
     node_attributes: Attributes = field(default_factory=dict)
     edge_attributes: Attributes = field(default_factory=dict)
@@ -100,12 +100,10 @@ class NodeDataset:
             elif not isinstance(ids, Ids):
                 raise DataError(f"'{name}' must be edhnn.Ids([...]). Got a {type(ids).__name__}.")
             elif len(ids) != count:
-                raise DataError(f"'{name}' must name each of {count}. Got {len(ids)} ids.")
+                raise DataError(f"'{name}' must hold {count} ids. Got {len(ids)}.")
             elif (twice := ids.repeated()) is not None:
-                kind = "node" if name == "node_ids" else "hyperedge"
-                raise DataError(
-                    f"Every {kind} must have an id of its own. {twice!r} occurs twice.", remedy="Rename one."
-                )
+                kind = "Node" if name == "node_ids" else "Hyperedge"
+                raise DataError(f"{kind} ids must be unique. {twice!r} occurs twice.", remedy="Rename one.")
         for kind, columns, count in (
             ("node", self.node_attributes, nodes),
             ("hyperedge", self.edge_attributes, edges),
@@ -144,7 +142,7 @@ class NodeDataset:
 
     @property
     def reading(self) -> JsonObject:
-        """How labels and features were read, for reading other data in the same way."""
+        """The part of the provenance that is needed to read other data in the same way."""
         return {key: self.provenance.details[key] for key in READING if key in self.provenance.details}
 
     def to(self, device: torch.device | str) -> NodeDataset:
@@ -158,24 +156,24 @@ class NodeDataset:
 
     def __repr__(self) -> str:
         facts = f"nodes={self.hypergraph.num_nodes}, hyperedges={self.hypergraph.num_edges}"
-        what = f"classes={self.num_classes}" if self.num_classes is not None else f"task={self.task}"
-        return f"NodeDataset('{self.name}', {facts}, features={self.num_features}, {what})"
+        labels = f"classes={self.num_classes}" if self.num_classes is not None else f"task={self.task}"
+        return f"NodeDataset('{self.name}', {facts}, features={self.num_features}, {labels})"
 
 
 def merged_note(hypergraph: Hypergraph) -> tuple[str, ...]:
-    """Return a note if a source gave memberships more than once."""
+    """Return a note about merged memberships, or an empty tuple if none were merged."""
     merged = hypergraph.merged_memberships
-    kept = "" if hypergraph.incidence_weight is None else "; of their weights the largest stays"
-    return (f"{merged} memberships given more than once were merged{kept}",) if merged else ()
+    weights = "" if hypergraph.incidence_weight is None else "; the largest weight is kept"
+    return (f"{merged} memberships given more than once were merged{weights}",) if merged else ()
 
 
 def sparse_features(matrix: sp.sparray | sp.spmatrix, dtype: torch.dtype = torch.float32) -> Tensor:
     """Make a torch sparse CSR tensor from a scipy matrix; canonical: columns sorted, duplicates summed."""
     csr = sp.csr_array(matrix)
     if not csr.has_canonical_format:
-        csr = csr.copy()  # the caller's matrix stays as it is
+        csr = csr.copy()  # do not change the caller's matrix
         csr.sum_duplicates()
-    with warnings.catch_warnings():  # torch calls its CSR layout beta, once per process
+    with warnings.catch_warnings():  # torch warns once per process that its CSR layout is beta
         warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta state")
         return torch.sparse_csr_tensor(
             torch.from_numpy(csr.indptr.astype(np.int64)),
@@ -187,7 +185,7 @@ def sparse_features(matrix: sp.sparray | sp.spmatrix, dtype: torch.dtype = torch
 
 
 def as_numpy(tensor: Tensor) -> npt.NDArray[np.floating[Any]]:
-    """Convert to 32 or 64 bits: numpy lacks bfloat16, and scipy and polars lack float16."""
+    """Convert to a numpy array of 32 or 64 bits: numpy lacks bfloat16, and scipy and polars lack float16."""
     array: npt.NDArray[np.floating[Any]] = (tensor if tensor.dtype == torch.float64 else tensor.float()).cpu().numpy()
     return array
 
@@ -229,7 +227,7 @@ def _check_labels(
     if y is None:
         return
     if y.shape[:1] != (nodes,):
-        raise DataError(f"There must be one label per node, {nodes}. Got {list(y.shape)[:1]}.")
+        raise DataError(f"Labels must have a row per node, {nodes}. Got shape {list(y.shape)}.")
     if class_names is not None and len(set(class_names)) < len(class_names):
         twice = Counter(class_names).most_common(1)[0][0]
         raise DataError(f"Class names must be unique. {twice!r} occurs twice.", remedy="Rename one.")

@@ -1,13 +1,13 @@
-"""Hash data: the content of a dataset, what a model sees of it, its splits, its nodes.
+"""Hashes of a dataset's content, of the data that a model uses, of splits and of nodes.
 
-A published file changes its bytes when it is compressed again, pickled by another Python or given other line ends,
-while the hypergraph in it stays the same. So the catalogue pins the content (`content_digests`):
+The bytes of a published file change when it is compressed again, pickled by another Python or given other line ends,
+but its hypergraph does not. Therefore the catalogue pins the content (`content_digests`):
 
 hyperedges   sha256 of the text with a line per hyperedge: its 0-based node numbers, ascending, each once, separated by
              commas; every line ends with a single newline
 labels       sha256 of the text with a line per node: its class number, -1 where unknown
 features     sha256 of the canonical CSR matrix (columns ascending within a row, duplicates summed, no stored zeros):
-             its number of rows and of columns, then row pointers and column indices, all as little-endian int64, then
+             the numbers of rows and columns, then row pointers and column indices, all as little-endian int64, then
              the values as little-endian float32
 
 Run folders, experiment records and ``catalog.toml`` hold these hashes, so no function here may change its result.
@@ -38,14 +38,11 @@ NodeHashes = npt.NDArray[np.uint64]
 def content_digests(dataset: NodeDataset) -> dict[str, str]:
     """Hash a dataset's hyperedges, class labels and features, independently of how they are stored.
 
-    Args:
-        dataset: The dataset.
-
     Returns:
-        sha256 in hexadecimal under ``hyperedges`` and, where there are any, ``labels`` and ``features``.
+        sha256 in hexadecimal under ``hyperedges`` and, if the dataset has them, ``labels`` and ``features``.
 
     Raises:
-        DataError: if the labels are not classes, for which no text is defined.
+        DataError: if the labels are not classes: no text is defined for others.
     """
     digests = {"hyperedges": _Sha256()}
     write_integer_lines(digests["hyperedges"], dataset.hypergraph)
@@ -61,7 +58,7 @@ def content_digests(dataset: NodeDataset) -> dict[str, str]:
 
 
 def dataset_sha256(dataset: NodeDataset) -> str:
-    """Hash what a model sees of a dataset: hyperedges, weights, features and labels, as they are stored."""
+    """Hash the data that a model uses: hyperedges, weights, features and labels, as they are stored."""
     hypergraph, x = dataset.hypergraph, dataset.x
     parts = [hypergraph.node_index, hypergraph.edge_index, hypergraph.edge_weight, hypergraph.incidence_weight]
     if x is not None and x.layout == torch.sparse_csr:
@@ -91,7 +88,7 @@ def splits_sha256(splits: Iterable[Split]) -> str:
 
 
 def search_sha256(datasets: Sequence[NodeDataset], splits: Sequence[Split]) -> str:
-    """Hash what a search for hyperparameters sees: for each split its dataset, training and validation nodes."""
+    """Hash the data that a hyperparameter search uses: for each split its dataset, training and validation nodes."""
     digest = _Sha256()
     for dataset, split in zip(datasets, splits, strict=True):
         digest.write(dataset_sha256(dataset).encode() + _bytes(split.train, "<i8") + _bytes(split.valid, "<i8"))
@@ -101,7 +98,7 @@ def search_sha256(datasets: Sequence[NodeDataset], splits: Sequence[Split]) -> s
 def node_hashes(dataset: NodeDataset) -> NodeHashes:
     """Hash every node's id and features (in 32 bits), to recognise the node in other data.
 
-    The ids 7 and "7" give one hash, because text files do not tell them apart.
+    The ids 7 and "7" give the same hash, because text files do not distinguish them.
     """
     assert dataset.x is not None
     matrix = _canonical_csr(dataset.x)
@@ -128,7 +125,7 @@ def write_integer_lines(
 
 
 class _Sha256:
-    """A stream that keeps only the sha256 of what is written to it."""
+    """A stream that keeps only the sha256 of the bytes written to it."""
 
     def __init__(self, *parts: bytes) -> None:
         self._digest = hashlib.sha256(b"".join(parts))

@@ -2,14 +2,14 @@
 
 Files name nodes and hyperedges by strings or integers; a `Hypergraph` numbers them from 0. `Ids` keeps the names in
 order, `IdColumn` collects a column of a file chunk by chunk, and `encode_ids` numbers two columns jointly. ``1`` and
-``"1"`` are two ids. Text files carry no types, so `integers_if_all_canonical` decides whether text ids are integers.
+``"1"`` are different ids. Text files have no types, so `integers_if_all_canonical` decides whether ids are integers.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any, overload
@@ -38,7 +38,7 @@ class Ids(Sequence[NodeOrEdgeId]):
     def __init__(self, values: range | IntArray | Sequence[NodeOrEdgeId]) -> None:
         self.values = values if isinstance(values, range) else _plain_ids(values)
         self._positions: dict[NodeOrEdgeId, int] | None = None
-        self._distinct = isinstance(values, range)  # or not known yet
+        self._distinct = isinstance(values, range)  # False if not checked yet
 
     def __len__(self) -> int:
         return len(self.values)
@@ -48,10 +48,10 @@ class Ids(Sequence[NodeOrEdgeId]):
     @overload
     def __getitem__(self, index: slice) -> list[NodeOrEdgeId]: ...
     def __getitem__(self, index: int | slice) -> NodeOrEdgeId | list[NodeOrEdgeId]:
-        found: Any = self.values[index]
+        selected: Any = self.values[index]
         if isinstance(index, slice):
-            return list(found.tolist() if isinstance(found, np.ndarray) else found)
-        return found if isinstance(found, str) else int(found)
+            return list(selected.tolist() if isinstance(selected, np.ndarray) else selected)
+        return selected if isinstance(selected, str) else int(selected)
 
     def __iter__(self) -> Iterator[NodeOrEdgeId]:
         return iter(self.to_list())
@@ -63,7 +63,7 @@ class Ids(Sequence[NodeOrEdgeId]):
             return self.values == other.values
         return self.to_list() == other.to_list()
 
-    __hash__ = None  # type: ignore[assignment]  # compared by content, so not a dictionary key
+    __hash__ = None  # type: ignore[assignment]  # equality compares the content of mutable values
 
     def __repr__(self) -> str:
         shown = ", ".join(repr(value) for value in self[:3])
@@ -81,15 +81,15 @@ class Ids(Sequence[NodeOrEdgeId]):
     def position(self, name: NodeOrEdgeId) -> int | None:
         """Return the number of an id, or ``None`` if there is no such id."""
         if self._positions is None:
-            self._positions = {value: place for place, value in enumerate(self.to_list())}
+            self._positions = {value: position for position, value in enumerate(self.to_list())}
         return self._positions.get(name)
 
     def repeated(self) -> NodeOrEdgeId | None:
-        """Return an id that occurs twice, or ``None``; the answer is remembered."""
+        """Return an id that occurs twice, or ``None``; the result is cached."""
         values, twice = self.values, None
         if isinstance(values, np.ndarray) and not (self._distinct or (values[1:] > values[:-1]).all()):
-            found, counts = np.unique(values, return_counts=True)
-            twice = next(iter(found[counts > 1].tolist()), None)
+            distinct, counts = np.unique(values, return_counts=True)
+            twice = next(iter(distinct[counts > 1].tolist()), None)
         elif isinstance(values, list) and not self._distinct and len(set(values)) < len(values):
             twice = Counter(values).most_common(1)[0][0]
         self._distinct = twice is None
@@ -97,11 +97,9 @@ class Ids(Sequence[NodeOrEdgeId]):
 
     def take(self, positions: IndexArray) -> list[NodeOrEdgeId]:
         """Return the ids at the given numbers."""
-        if isinstance(self.values, range):
-            return [self.values[place] for place in positions.tolist()]
         if isinstance(self.values, np.ndarray):
             return list(self.values[positions].tolist())
-        return [self.values[place] for place in positions.tolist()]
+        return [self.values[position] for position in positions.tolist()]
 
 
 def _plain_ids(values: IntArray | Sequence[NodeOrEdgeId]) -> IntArray | list[NodeOrEdgeId]:
@@ -114,28 +112,30 @@ def _plain_ids(values: IntArray | Sequence[NodeOrEdgeId]) -> IntArray | list[Nod
     names: list[Any] = values if isinstance(values, list) else [*values]
     if not set(map(type, names)) <= {int, str}:
         names = [name.item() if isinstance(name, np.generic) else name for name in names]
-        for place, name in enumerate(names):
+        for position, name in enumerate(names):
             if not isinstance(name, int | str) or isinstance(name, bool):
                 raise DataError(
-                    f"Every id must be a string or an integer. Got {name!r} at place {place}.",
+                    f"Every id must be a string or an integer. Got {name!r} at position {position}.",
                     remedy="Convert the ids, for example with str().",
                 )
     return names
 
 
 class IdColumn:
-    """A column of ids read chunk by chunk, held in Arrow memory; integers, strings or both."""
+    """A column of ids that is read chunk by chunk and held in Arrow memory: integers, strings or both."""
 
-    def __init__(self) -> None:
+    def __init__(self, chunks: Iterable[pa.Array] = ()) -> None:
         self.chunks: list[pa.Array | list[NodeOrEdgeId]] = []
         self.length = 0
+        for chunk in chunks:
+            self.append_arrow(chunk)
 
     def append(self, values: list[NodeOrEdgeId]) -> None:
         """Add a chunk of Python ids."""
         kinds = set(map(type, values))
         chunk: pa.Array | list[NodeOrEdgeId] = values
         if kinds == {int}:
-            with suppress(OverflowError):  # integers beyond 64 bits stay Python's
+            with suppress(OverflowError):  # integers beyond 64 bits stay Python integers
                 chunk = _arrow_integers(np.array(values, dtype=np.int64))
         elif kinds == {str}:
             chunk = pa.array(values, type=pa.string())
@@ -157,31 +157,31 @@ def integer_view(chunk: pa.Array) -> npt.NDArray[np.signedinteger[Any]]:
 
 
 def _arrow_integers(numbers: IntArray) -> pa.Array:
-    """Copy integers to Arrow's own memory, with 32 bits where they suffice, as columns can have millions."""
+    """Copy integers to Arrow's memory, with 32 bits if they suffice, because columns can have millions of entries."""
     view = pa.Array.from_buffers(pa.int64(), len(numbers), [None, pa.py_buffer(numbers)])
     narrow = numbers.min(initial=0) >= -(2**31) and numbers.max(initial=0) < 2**31
     return pc.cast(view, pa.int32() if narrow else pa.int64())
 
 
 def encode_ids(listing: IdColumn, mentions: IdColumn) -> tuple[Ids, IndexArray, IndexArray]:
-    """Number the ids of a listing (a node table, say) and of a column that mentions them, jointly.
+    """Assign numbers to the ids of a listing (for example a node table) and of a column that mentions them, jointly.
 
-    Listed ids come first, in the order of the listing. Ids only mentioned follow: integers in ascending order,
-    strings (and mixtures) by first mention. Both columns are consumed.
+    Listed ids come first, in the order of the listing. Ids that are only mentioned follow: integers in ascending order,
+    strings (and mixtures) by first mention. Do not use the columns afterwards: their chunks may be released.
 
     Args:
-        listing: A column whose order counts.
-        mentions: A column of memberships.
+        listing: The column whose order the numbers follow.
+        mentions: The column of memberships.
 
     Returns:
-        The distinct ids, and the numbers of both columns' entries.
+        The distinct ids, and the number of each entry of both columns.
     """
     chunks = [*listing.chunks, *mentions.chunks]
     kinds = {chunk.type if isinstance(chunk, pa.Array) else None for chunk in chunks}
-    if kinds <= {pa.int32(), pa.int64()} and chunks:
-        return _encode_integers(listing, mentions)
     if not chunks:
         return Ids(range(0)), np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    if kinds <= {pa.int32(), pa.int64()}:
+        return _encode_integers(listing, mentions)
     if len(kinds) > 1 or None in kinds:
         return _encode_python(listing, mentions)
     ids, numbers = _encode_strings(pa.chunked_array(chunks))
@@ -189,24 +189,24 @@ def encode_ids(listing: IdColumn, mentions: IdColumn) -> tuple[Ids, IndexArray, 
 
 
 def _encode_integers(listing: IdColumn, mentions: IdColumn) -> tuple[Ids, IndexArray, IndexArray]:
-    """Number integers by a table over their range if that is small, by their sorted values if not."""
+    """Encode integers with a table over their range if that is small, else with their sorted values."""
     columns = [[integer_view(chunk) for chunk in column.chunks] for column in (listing, mentions)]
     low, high = (int(end([end(view) for views in columns for view in views])) for end in (np.min, np.max))
     listed = _first_mentions(np.concatenate([np.zeros(0, dtype=np.int64), *columns[0]]))
     small = 4 * (listing.length + mentions.length) + 2**20
-    low = 0 if low >= 0 and high < small else low  # then the integers are places in the table as they are
+    low = 0 if low >= 0 and high < small else low  # with 0, the integers are positions in the table without a copy
     if high - low >= small:
         values = np.unique(np.concatenate([view for views in columns for view in views]).astype(np.int64))
         rank = _ranks(np.searchsorted(values, listed), np.ones(len(values), dtype=np.bool_))
-        numbers = [_gathered(views, lambda view: rank[np.searchsorted(values, view)]) for views in columns]
+        numbers = [_look_up(views, lambda view: rank[np.searchsorted(values, view)]) for views in columns]
     else:
         present = np.zeros(high - low + 1, dtype=np.bool_)
         for view in (view for views in columns for view in views):
-            present[_places(view, low)] = True
-        rank = _ranks(_places(listed, low), present)
-        numbers = [_gathered(views, lambda view: rank[_places(view, low)]) for views in columns]
-        found = np.flatnonzero(present)
-        rank, values = rank[found], found + low
+            present[_positions(view, low)] = True
+        rank = _ranks(_positions(listed, low), present)
+        numbers = [_look_up(views, lambda view: rank[_positions(view, low)]) for views in columns]
+        positions = np.flatnonzero(present)
+        rank, values = rank[positions], positions + low
     del columns
     listing.chunks.clear()
     mentions.chunks.clear()
@@ -218,27 +218,27 @@ def _encode_integers(listing: IdColumn, mentions: IdColumn) -> tuple[Ids, IndexA
 
 
 def _distinct(values: range | IntArray | list[NodeOrEdgeId]) -> Ids:
-    """Make `Ids` that are known to be distinct."""
+    """Return `Ids` without checking again that they are distinct."""
     ids = Ids(values)
     ids._distinct = True
     return ids
 
 
-def _places(view: npt.NDArray[np.signedinteger[Any]], low: int) -> npt.NDArray[np.signedinteger[Any]]:
+def _positions(view: npt.NDArray[np.signedinteger[Any]], low: int) -> npt.NDArray[np.signedinteger[Any]]:
     return view.astype(np.int64) - low if low else view
 
 
-def _gathered(
+def _look_up(
     views: Sequence[npt.NDArray[np.signedinteger[Any]]],
-    look_up: Callable[[npt.NDArray[np.signedinteger[Any]]], IndexArray],
+    number_of: Callable[[npt.NDArray[np.signedinteger[Any]]], IndexArray],
 ) -> IndexArray:
-    """Look up the numbers of a column view by view, which stays in the processor's cache."""
+    """Look up the numbers of a column view by view, so that each view stays in the processor's cache."""
     length = sum(map(len, views))
     numbers: IndexArray = np.empty(length, dtype=np.int32 if length < 2**31 else np.int64)
-    place = 0
+    start = 0
     for view in views:
-        numbers[place : place + len(view)] = look_up(view)
-        place += len(view)
+        numbers[start : start + len(view)] = number_of(view)
+        start += len(view)
     return numbers
 
 
@@ -248,7 +248,7 @@ def _first_mentions(numbers: IntArray) -> IntArray:
 
 
 def _ranks(listed: IntArray, present: npt.NDArray[np.bool_]) -> IndexArray:
-    """Number each present entry of a table: listed ones first, the others in ascending order."""
+    """Assign a number to each present entry of a table: listed ones first, the others in ascending order."""
     others = present.copy()
     others[listed] = False
     rank: IndexArray = np.cumsum(others, dtype=np.int32 if len(present) < 2**31 else np.int64)
@@ -265,39 +265,40 @@ def _encode_strings(column: pa.ChunkedArray) -> tuple[Ids, IndexArray]:
 
 
 def _encode_python(listing: IdColumn, mentions: IdColumn) -> tuple[Ids, IndexArray, IndexArray]:
-    """Number mixtures, and integers beyond 64 bits."""
+    """Encode mixtures of strings and integers, and integers beyond 64 bits."""
     listed, mentioned = (
         [name for chunk in column.chunks for name in (chunk.to_pylist() if isinstance(chunk, pa.Array) else chunk)]
         for column in (listing, mentions)
     )
-    positions: dict[NodeOrEdgeId, int] = {name: place for place, name in enumerate(dict.fromkeys(listed))}
-    others = [name for name in dict.fromkeys(mentioned) if name not in positions]
-    if all(isinstance(name, int) for name in (*positions, *others)):
+    distinct = dict.fromkeys(listed)
+    others = [name for name in dict.fromkeys(mentioned) if name not in distinct]
+    if all(isinstance(name, int) for name in (*distinct, *others)):
         others.sort()
-    positions |= {name: place for place, name in enumerate(others, len(positions))}
+    ids = _distinct([*distinct, *others])
+    number = {name: position for position, name in enumerate(ids)}
     in_listing, in_mentions = (
-        np.array([positions[name] for name in names], dtype=np.int64) for names in (listed, mentioned)
+        np.array([number[name] for name in names], dtype=np.int64) for names in (listed, mentioned)
     )
-    return _distinct(list(positions)), in_listing, in_mentions
+    return ids, in_listing, in_mentions
 
 
 _PLAIN_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}")
 
 
 def plain_integer(text: str) -> int | None:
-    """Return the integer of up to 19 digits that a text spells in the shortest decimal way; ``None`` for other text."""
+    """Return the integer of up to 19 digits whose shortest decimal spelling is ``text``; ``None`` for other text."""
     return int(text) if _PLAIN_INTEGER.fullmatch(text) else None
 
 
 def integers_if_all_canonical(columns: Sequence[IdColumn]) -> None:
-    """Turn text columns into integers where every entry is an integer in its plain spelling.
+    """Convert text columns to integers if every entry is an integer in its plain spelling.
 
-    Text files carry no types. ``7`` becomes the integer 7; one ``007``, ``+7``, ``7.0`` or ``n7`` anywhere keeps all of
-    the columns text. The plain spelling is the shortest decimal one, so it is enough to compare the total lengths;
-    Arrow takes ``0x1f`` for a number too, which can be shorter still and is looked for where numbers are that large.
+    Text files have no types. ``7`` becomes the integer 7; one ``007``, ``+7``, ``7.0`` or ``n7`` anywhere keeps all of
+    the columns text. The plain spelling is the shortest decimal one, so it is enough to compare the total lengths.
+    Arrow also reads ``0x1f`` as a number. It can be shorter still for large numbers, so those are searched for an x.
     """
     if any(canonical_integers(column.chunks[0]) is None for column in columns if column.chunks):
-        return  # the first chunk decides
+        return  # one chunk is enough to decide this, and cheap
     with ThreadPoolExecutor() as pool:
         converted = [list(pool.map(canonical_integers, column.chunks)) for column in columns]
     if all(chunk is not None for chunks in converted for chunk in chunks):
@@ -329,5 +330,5 @@ def _spelled_length(numbers: npt.NDArray[np.signedinteger[Any]]) -> int:
 
 
 def _sizes(numbers: npt.NDArray[np.signedinteger[Any]]) -> npt.NDArray[np.uint64]:
-    """Return absolute values; unsigned, because the smallest 64-bit integer has none in 64 bits."""
+    """Return absolute values as unsigned integers: that of the smallest int64 does not fit in int64."""
     return np.abs(numbers.astype(np.int64, copy=False)).view(np.uint64)

@@ -1,4 +1,4 @@
-"""How large an input may be."""
+"""Size limits for input."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from edhnn.errors import LimitError
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How large an input may be.
+    """Size limits for input.
 
     Attributes:
-        max_bytes: Size after decompression, which guards against decompression bombs.
+        max_bytes: Size after decompression; protects against decompression bombs.
         max_record_bytes: Size of one line or one JSON record.
-        max_nodes: Number of nodes a file may claim, and of classes and columns; a short file can claim many.
+        max_nodes: Number of nodes, classes or columns that a file may declare; a short file can declare many.
     """
 
     max_bytes: int = 16 * 2**30
@@ -25,22 +25,22 @@ class Limits:
     max_nodes: int = 10**8
 
     def check_nodes(self, count: int, path: Path) -> None:
-        """Refuse a number of nodes beyond the limit, before memory is allocated."""
+        """Raise `LimitError` if there are too many nodes, before memory is allocated."""
         self.check_count("nodes", count, path)
 
     def check_count(self, what: str, count: int, path: Path | None, where: str | None = None) -> None:
-        """Refuse a number of nodes, classes or columns beyond the limit, before memory is allocated."""
+        """Raise `LimitError` if there are too many nodes, classes or columns, before memory is allocated."""
         if count > self.max_nodes:
             raise LimitError(
                 f"There must be at most {self.max_nodes} {what}. Got {count}.",
                 path=path,
                 where=where,
-                remedy="If you trust the file, raise the limit with --max-nodes.",
+                remedy="If you trust the file, raise the limit with `max_nodes=`.",
             )
 
 
 def size_in_words(count: int | float) -> str:
-    """Write a byte count: ``1.5 GiB``."""
+    """Return a byte count as text: ``1.5 GiB``."""
     for unit in ("bytes", "KiB", "MiB", "GiB"):
         if count < 1024:
             return f"{count:.0f} bytes" if unit == "bytes" else f"{count:.1f} {unit}"

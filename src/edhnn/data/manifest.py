@@ -2,15 +2,15 @@
 
 XGI, HyperNetX, NetworkX and HIF keep attributes in dictionaries. A dataset looks the same in all of them:
 
-    node record           its attributes; ``label``: the class as its owner wrote it, or numbers; ``features``: a list,
-                          or for sparse features a dictionary from column to value
+    node record           its attributes; ``label``: the original class name, or numbers; ``features``: a list, or for
+                          sparse features a dictionary from column to value
     hyperedge record      its attributes; ``weight``
-    manifest (``edhnn``)  what labels and features are, so that reading restores order, types and empty classes
+    manifest (``edhnn``)  the kinds of labels and features, so that reading restores order, types and empty classes
 
-Whatever is unknown or absent is not written: a record without ``label`` is an unlabelled node.
+Unknown values are not written: a record without ``label`` is an unlabelled node.
 
-A user may also ask for labels and features by name. The manifest knows the names of the columns, so the request is
-answered as for a node table with these columns; what was not asked for follows the manifest.
+A user may also request labels and features by name. The manifest holds the names of the columns, so they are selected
+as from a node table with these columns; the manifest decides everything that is not requested.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from edhnn.data.dataset import UNLABELLED, Attributes, NodeDataset, Task, select
 from edhnn.data.ids import Ids
 from edhnn.data.limits import Limits, size_in_words
 from edhnn.errors import DataError, LimitError
-from edhnn.typing import FloatArray, JsonObject, NodeOrEdgeId
+from edhnn.typing import FloatArray, JsonObject
 
 MANIFEST, LABEL, FEATURES, WEIGHT = "edhnn", "label", "features", "weight"
 Record = dict[str, Any]
@@ -42,7 +42,7 @@ Width = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """The facts about a dataset that its records do not show."""
+    """The facts about a dataset that are not in its records."""
 
     name: str
     task: Task | None = None
@@ -80,47 +80,44 @@ def manifest_of(dataset: NodeDataset) -> JsonObject:
             "details": provenance.details,
         },
     )
-    values = {name: getattr(manifest, name) for name in manifest.__struct_fields__}
+    values = msgspec.structs.asdict(manifest)
     return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
 
 def read_manifest(value: object, library: str) -> Manifest | None:
-    """Check the manifest found in a foreign object; ``None`` if there is none."""
+    """Return the checked manifest of a foreign object; ``None`` if it has none."""
     if value is None:
         return None
     try:
         return msgspec.convert(value, Manifest)
     except msgspec.ValidationError as error:
         raise DataError(
-            f"The attribute '{MANIFEST}' of the {library} object must describe the dataset as edhnn does: {error}.",
-            remedy=f"Remove the attribute '{MANIFEST}'; then labels and features are asked for by name.",
+            f"The attribute '{MANIFEST}' of the {library} object is not a valid manifest. Cause: {error}.",
+            remedy=f"Remove the attribute '{MANIFEST}' and name the labels and features.",
         ) from error
 
 
 def node_records(dataset: NodeDataset, reserved: Collection[str] = ()) -> list[Record]:
-    """Make a record per node.
+    """Return a record per node, in the order of the nodes.
 
     Args:
         dataset: The dataset.
-        reserved: Attribute names that mean something to the target.
-
-    Returns:
-        The records, in the order of the nodes.
+        reserved: Attribute names with a special meaning in the target.
 
     Raises:
         DataError: if an attribute has a name that would be read as something else.
     """
-    taken = set(reserved) | ({LABEL} if dataset.y is not None else set())
-    taken |= {FEATURES} if dataset.x is not None else set()
-    records = attribute_records("node", dataset.node_attributes, dataset.hypergraph.num_nodes, taken)
-    for name, values in ((LABEL, label_values(dataset)), (FEATURES, _feature_rows(dataset.x))):
-        if values is not None:
-            _fill(records, name, values)
+    columns = {LABEL: label_values(dataset), FEATURES: _feature_rows(dataset.x)}
+    present = {name: values for name, values in columns.items() if values is not None}
+    nodes = dataset.hypergraph.num_nodes
+    records = attribute_records("node", dataset.node_attributes, nodes, {*reserved, *present})
+    for name, values in present.items():
+        _fill(records, name, values)
     return records
 
 
 def edge_records(dataset: NodeDataset, reserved: Collection[str] = ()) -> list[Record]:
-    """Make a record per hyperedge; see `node_records`."""
+    """Return a record per hyperedge; see `node_records`."""
     hypergraph = dataset.hypergraph
     records = attribute_records("hyperedge", dataset.edge_attributes, hypergraph.num_edges, {WEIGHT, *reserved})
     if hypergraph.edge_weight is not None:
@@ -128,35 +125,34 @@ def edge_records(dataset: NodeDataset, reserved: Collection[str] = ()) -> list[R
     return records
 
 
-def label_values(dataset: NodeDataset) -> list[Any] | None:
+def label_values(labels: NodeDataset | Labels) -> list[Any] | None:
     """Return each node's label: its class name, a number, or a list of numbers; ``None`` where unknown."""
-    if dataset.y is None or dataset.task is None:
+    if labels.y is None:
         return None
-    return plain_labels(dataset.y, dataset.task, dataset.class_names)
-
-
-def plain_labels(y: Tensor, task: Task, names: Sequence[NodeOrEdgeId] | None) -> list[Any]:
-    """Return labels as plain values; see `label_values`."""
-    labels: list[Any] = y.tolist()
-    if task != "classification":
-        return [_without_nan(label) for label in labels]
-    if names is None:
-        return [None if label < 0 else label for label in labels]
-    return [None if label < 0 else names[label] for label in labels]
+    values: list[Any] = labels.y.tolist()
+    if labels.task != "classification":
+        return [_without_nan(value) for value in values]
+    names = labels.class_names
+    return [None if value < 0 else value if names is None else names[value] for value in values]
 
 
 def attribute_records(kind: str, columns: Attributes, count: int, taken: Collection[str]) -> list[Record]:
-    """Turn columns into a record per node or hyperedge; refuse a column called like one of ``taken``."""
+    """Turn columns into a record per node or hyperedge; raise `DataError` if a column has a name in ``taken``."""
     clash = next((name for name in columns if name in taken), None)
     if clash is not None:
-        raise DataError(
-            f"No {kind} attribute may be called '{clash}' here: it would be read as something else.",
-            remedy="Rename the attribute first.",
-        )
+        raise reserved_name(kind, clash)
     records: list[Record] = [{} for _ in range(count)]
     for name, column in columns.items():
         _fill(records, name, column)
     return records
+
+
+def reserved_name(kind: str, name: str) -> DataError:
+    """Return the error for an attribute whose name has another meaning in the target."""
+    return DataError(
+        f"No {kind} attribute may be called '{name}' here: it would be read as something else.",
+        remedy="Rename the attribute first.",
+    )
 
 
 def _fill(records: Sequence[Record], name: str, values: Sequence[Any]) -> None:
@@ -189,22 +185,19 @@ def _float_name(tensor: Tensor | None) -> FloatName:
     return name
 
 
-_REMEDY = "Correct it, or remove the attribute 'edhnn' and ask for labels and features by name."
+_REMEDY = "Correct it, or remove the attribute 'edhnn' and name the labels and features."
 
 
 def restore_columns(
     columns: dict[str, Sequence[Any]], manifest: Manifest, ids: Ids, limits: Limits | None = None
 ) -> NodeColumns:
-    """Restore labels and features as the manifest describes them.
+    """Restore labels and features as the manifest describes them; other columns are attributes.
 
     Args:
         columns: The node attributes by name, one entry per node, ``None`` where absent.
-        manifest: What the dataset was.
+        manifest: The description of the dataset.
         ids: Node ids, for errors.
-        limits: Size limits: a manifest can claim widths that no record has.
-
-    Returns:
-        Features, labels, and the columns that are neither.
+        limits: Size limits: a manifest can declare widths that no record has.
     """
     result, limits = NodeColumns(), limits or Limits()
     limits.check_count("feature columns", manifest.num_features or 0, None, MANIFEST)
@@ -228,11 +221,9 @@ def restore_columns(
 
 def _features(rows: Sequence[Any], manifest: Manifest, width: int, ids: Ids) -> Tensor:
     kind = dict if manifest.sparse else Sequence
+    shape = f"a dictionary from column to value, {width} columns wide" if manifest.sparse else f"{width} numbers"
     for row, name in zip(rows, ids, strict=True):
         if not isinstance(row, kind) or isinstance(row, str) or (not manifest.sparse and len(row) != width):
-            shape = (
-                f"a dictionary from column to value, {width} columns wide" if manifest.sparse else f"{width} numbers"
-            )
             raise DataError(f"'{FEATURES}' must be {shape}. Got {row!r} at node {name!r}.", remedy=_REMEDY)
     try:
         if not manifest.sparse:
@@ -245,12 +236,13 @@ def _features(rows: Sequence[Any], manifest: Manifest, width: int, ids: Ids) -> 
         matrix.check_format(full_check=True)
         return sparse_features(matrix, getattr(torch, manifest.features_type))
     except (TypeError, ValueError, OverflowError) as error:
-        raise DataError(f"'{FEATURES}' must hold numbers, in {width} columns: {error}.", remedy=_REMEDY) from error
+        problem = f"'{FEATURES}' must hold numbers, in {width} columns. Cause: {error}."
+        raise DataError(problem, remedy=_REMEDY) from error
 
 
 def _classes(values: Sequence[Any], manifest: Manifest, ids: Ids) -> Tensor:
     names = manifest.class_names
-    number = {} if names is None else {name: place for place, name in enumerate(names)}
+    number = {} if names is None else {name: index for index, name in enumerate(names)}
     y = []
     for value, name in zip(values, ids, strict=True):
         fits = isinstance(value, str | int) and (
@@ -271,7 +263,7 @@ def _numbers(values: Sequence[Any], manifest: Manifest, ids: Ids, limits: Limits
             f"The labels must take at most {size_in_words(limits.max_bytes)}. "
             f"Got {width} columns for {len(ids)} nodes, {size_in_words(size)}.",
             where=MANIFEST,
-            remedy="If you trust the file, raise the limit with --max-bytes.",
+            remedy="If you trust the file, raise the limit with `max_bytes=`.",
         )
     try:
         if width is None:
@@ -285,7 +277,7 @@ def _numbers(values: Sequence[Any], manifest: Manifest, ids: Ids, limits: Limits
         return _tensor(numbers, manifest.label_type)
     except (TypeError, ValueError, RuntimeError, OverflowError) as error:
         shape = "a number" if width is None else f"{width} numbers"
-        raise DataError(f"'{LABEL}' must be {shape} at every node: {error}.", remedy=_REMEDY) from error
+        raise DataError(f"'{LABEL}' must be {shape} at every node. Cause: {error}.", remedy=_REMEDY) from error
 
 
 def _floats(values: Sequence[Any]) -> FloatArray:
@@ -295,7 +287,7 @@ def _floats(values: Sequence[Any]) -> FloatArray:
 def _tensor(numbers: FloatArray, kind: str) -> Tensor:
     tensor = torch.from_numpy(numbers).to(getattr(torch, kind))
     if bool(tensor.isinf().any()):
-        raise ValueError(f"a number is beyond {kind}")
+        raise ValueError(f"a number is too large for {kind}")
     return tensor
 
 
@@ -303,49 +295,51 @@ def requested_columns(restored: NodeColumns, request: ColumnRequest, ids: Ids) -
     """Select the columns that a request names among those that a manifest restored.
 
     Args:
-        restored: What `restore_columns` returned.
-        request: What the user asked for; the manifest decides the rest.
+        restored: The result of `restore_columns`.
+        request: The columns that the user requests; the manifest decides the rest.
         ids: Node ids, for errors.
 
     Returns:
-        Labels, features and attributes. Features that are not asked for become attributes, unless they are sparse;
-        those are left out, and a note says so.
+        Labels, features and attributes. Features that are not requested become attributes, unless they are sparse;
+        sparse ones are left out, and a note reports it.
 
     Raises:
-        UsageError: if a column is not there.
+        UsageError: if a column does not exist.
     """
-    labels, features = _label_names(restored), _feature_names(restored)
-    asked, wanted = request.label, request.features
-    if asked is None:
-        asked = tuple(name for name in labels if name not in (wanted or ()))
-    elif labels and asked == (LABEL,) and LABEL not in features:  # what the attribute is called in the file
-        asked = labels
-    if wanted is None:
-        wanted = features if request.label is None else tuple(name for name in features if name not in asked)
-    everything = dict.fromkeys((*labels, *features, *restored.attributes))
-    need_columns(everything, asked, "label")
-    need_columns(everything, wanted, "features")
-    same_labels = asked == labels and (restored.labels is None or request.task in (None, restored.labels.task))
-    if same_labels and wanted == features:
+    old_labels, old_features = _label_names(restored), _feature_names(restored)
+    labels, features = request.label, request.features
+    if labels is None:
+        labels = tuple(name for name in old_labels if name not in (features or ()))
+    elif old_labels and labels == (LABEL,) and LABEL not in old_features:  # the name of the attribute in the file
+        labels = old_labels
+    if features is None:
+        features = old_features if request.label is None else tuple(name for name in old_features if name not in labels)
+    everything = dict.fromkeys((*old_labels, *old_features, *restored.attributes))
+    need_columns(everything, labels, "label")
+    need_columns(everything, features, "features")
+    same_labels = labels == old_labels and (restored.labels is None or request.task in (None, restored.labels.task))
+    if same_labels and features == old_features:
         return restored
 
-    request = replace(request, label=asked, features=wanted)  # refuses a column that is named as both
-    kept = wanted if set(wanted) <= set(features) else ()
-    named, moved, left_out = {*asked, *wanted}, [name for name in features if name not in kept], []
+    request = replace(request, label=labels, features=features)  # raises if a column is named as both
+    selected = features if set(features) <= set(old_features) else ()
+    moved, left_out = [name for name in old_features if name not in selected], []
     if restored.x is not None and restored.x.layout != torch.strided:
-        left_out = [name for name in moved if name not in named]
-        moved = [name for name in moved if name in named]
-    columns = {**restored.attributes, **_feature_columns(restored, features, moved)}
+        left_out = [name for name in moved if name not in {*labels, *features}]
+        moved = [name for name in moved if name in {*labels, *features}]
+    columns = {**restored.attributes, **_feature_columns(restored, old_features, moved)}
     if not same_labels:
-        columns |= _label_columns(restored, labels)
-    rest = replace(request, label=() if same_labels else asked, features=() if kept else wanted)
-    found = sort_columns(columns, rest, len(ids), lambda place: f"node {ids[place]!r}")
+        columns |= _label_columns(restored, old_labels)
+    rest = replace(request, label=() if same_labels else labels, features=() if selected else features)
+    result = sort_columns(columns, rest, len(ids), lambda node: f"node {ids[node]!r}")
     if same_labels:
-        found.labels, found.label_columns = restored.labels, restored.label_columns
-    if kept and restored.x is not None:
-        found.x, found.feature_names = select_columns(restored.x, [features.index(name) for name in kept]), kept
-    found.notes += [f"sparse features that were not asked for left out: {len(left_out)} columns"] if left_out else []
-    return found
+        result.labels, result.label_columns = restored.labels, restored.label_columns
+    if selected and restored.x is not None:
+        numbers = [old_features.index(name) for name in selected]
+        result.x, result.feature_names = select_columns(restored.x, numbers), selected
+    if left_out:
+        result.notes.append(f"sparse features that were not requested were left out: {len(left_out)} columns")
+    return result
 
 
 def _label_names(restored: NodeColumns) -> tuple[str, ...]:
@@ -365,15 +359,14 @@ def _feature_names(restored: NodeColumns) -> tuple[str, ...]:
 def _label_columns(restored: NodeColumns, names: Sequence[str]) -> dict[str, Sequence[Any]]:
     if restored.labels is None:
         return {}
-    values = plain_labels(*restored.labels)
+    values = label_values(restored.labels) or []
     if restored.labels.y.dim() == 1:
         return {names[0]: values}
     return {name: [row[number] for row in values] for number, name in enumerate(names)}
 
 
-def _feature_columns(restored: NodeColumns, names: Sequence[str], wanted: Sequence[str]) -> dict[str, Sequence[Any]]:
+def _feature_columns(restored: NodeColumns, names: Sequence[str], selected: Sequence[str]) -> dict[str, Sequence[Any]]:
     if restored.x is None:
         return {}
-    x = select_columns(restored.x, [names.index(name) for name in wanted])
-    rows = (x if x.layout == torch.strided else x.to_dense()).T.tolist()
-    return {name: _without_nan(row) for name, row in zip(wanted, rows, strict=True)}
+    columns = select_columns(restored.x, [names.index(name) for name in selected]).to_dense().T.tolist()
+    return {name: _without_nan(column) for name, column in zip(selected, columns, strict=True)}

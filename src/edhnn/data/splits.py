@@ -1,7 +1,8 @@
-"""Train, validation and test nodes, frozen by a hash.
+"""Splits of the nodes into training, validation and test nodes.
 
-The default splits are those the released code draws at its default seed: consecutive ``torch.randperm(N)`` from one CPU
-generator seeded 0; the first half trains, the next quarter validates, the rest tests. Not stratified.
+The default splits are those that the released code draws with its default seed: consecutive ``torch.randperm(N)`` from
+one CPU generator with seed 0. The first half trains, the next quarter validates, the rest tests. They are not
+stratified.
 Paper: Section 4.1, "randomly split the data into training/validation/test samples using 50%/25%/25%".
 """
 
@@ -34,13 +35,10 @@ def random_splits(
 
     Args:
         num_nodes: Number of nodes.
-        count: Number of splits; asking for more leaves the earlier ones as they were.
+        count: Number of splits; a larger number does not change the first ones.
         seed: Seed of the generator.
         train: Share of training nodes, rounded down.
         valid: Share of validation nodes, rounded down.
-
-    Returns:
-        The splits.
 
     Example:
         >>> from edhnn import random_splits

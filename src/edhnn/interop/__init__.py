@@ -1,6 +1,7 @@
-"""Bridges to other libraries, both ways; each library is imported when its bridge is crossed.
+"""Conversions to and from other libraries; each library is imported on first use.
 
-What a library cannot hold is refused with a remedy, or kept in a place its module names. See ADR 0002.
+Data that a library cannot hold raises an error with a remedy, or is stored as the module's docstring describes. See
+ADR 0002.
 """
 
 import lazy_loader

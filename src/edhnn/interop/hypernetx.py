@@ -1,8 +1,8 @@
 """HyperNetX: `hypernetx.Hypergraph` to and from a `NodeDataset`.
 
-In HyperNetX a node or hyperedge exists by its incidences: isolated nodes and empty hyperedges cannot be held, and
-`to_hypernetx` refuses them. Cell weights are weights of memberships. Every node, hyperedge and cell has a weight
-there, 1 unless said otherwise, so weights that are all 1 are read as no weights.
+In HyperNetX a node or hyperedge exists only if it has incidences: HyperNetX cannot hold isolated nodes and empty
+hyperedges, and `to_hypernetx` raises an error for them. Cell weights are weights of memberships. Every node, hyperedge
+and cell of HyperNetX has a weight, by default 1, so weights that are all 1 are read as no weights.
 """
 
 from __future__ import annotations
@@ -17,18 +17,17 @@ from edhnn.data.manifest import MANIFEST, WEIGHT, edge_records, manifest_of, nod
 from edhnn.errors import DataError
 from edhnn.interop.records import (
     ForeignRecord,
-    Found,
     checked_ids,
-    dataset_from,
+    column_request,
+    dataset_from_records,
     ignored_note,
     import_library,
-    request,
     weights_from,
     wrong_type,
 )
 
 _MISC = "misc_properties"
-_LEVEL = "_level"  # HyperNetX 2.4 writes it into the properties of whatever is looked at: H.nodes["milk"] is enough
+_LEVEL = "_level"  # HyperNetX 2.4 adds it to the properties of every item that is accessed, such as H.nodes["milk"]
 
 
 def from_hypernetx(
@@ -41,24 +40,21 @@ def from_hypernetx(
 ) -> NodeDataset:
     """Make a dataset from a HyperNetX hypergraph.
 
-    Nodes and hyperedges come in the order of their property tables, those without properties after them in order of
-    mention. A property table may describe things that are in no incidence; they are not part of the hypergraph, and
-    a note in the provenance counts them.
+    Nodes and hyperedges are in the order of their property tables; those without properties follow in the order of
+    their first incidence. Items of a property table that are in no incidence are not part of the hypergraph, and a note
+    in the provenance counts them.
 
     Args:
         hypergraph: A `hypernetx.Hypergraph`.
-        label: The node property that holds the label; several for multi-label. By default what `to_hypernetx` wrote.
-        features: The node properties that are features. By default what `to_hypernetx` wrote.
-        task: What the labels are; by default inferred from them.
-        ignore: Cell properties to leave out; a dataset has no place for any but the weight.
-
-    Returns:
-        The dataset.
+        label: The node property that holds the label; several for multi-label. By default as `to_hypernetx` wrote them.
+        features: The node properties that are features. By default as `to_hypernetx` wrote them.
+        task: The kind of labels; by default inferred from them.
+        ignore: Cell properties to leave out; a dataset cannot hold any but the weight.
 
     Raises:
-        UsageError: if ``hypergraph`` is not of HyperNetX.
+        UsageError: if ``hypergraph`` is not a `hypernetx.Hypergraph`.
         DataError: if an id is neither text nor integer, a weight is not a number of 0 or more, or cells have
-            properties beside the weight.
+            properties other than the weight.
 
     Example:
         >>> import hypernetx
@@ -71,25 +67,26 @@ def from_hypernetx(
     if not isinstance(hypergraph, hnx.Hypergraph):
         raise wrong_type("from_hypernetx", "a hypernetx.Hypergraph", hypergraph)
     cells = hypergraph.dataframe
-    _refuse_cell_properties(cells, ignore)
+    _check_cell_properties(cells, ignore)
     nodes, hidden_nodes = _ordered(hypergraph.nodes, hypergraph.edges)
     edges, hidden_edges = _ordered(hypergraph.edges, hypergraph.nodes)
     weights = [] if WEIGHT in ignore else cells[WEIGHT].tolist()
-    places = list(zip(cells["edges"], cells["nodes"], strict=True))
+    pairs = list(zip(cells["edges"], cells["nodes"], strict=True))
     weighted = any(weight != 1 for weight in weights)
     remedy = "Rename it first, for example by rebuilding the hypergraph from a renamed dataframe."
     manifest = vars(hypergraph).get(MANIFEST)
     hidden = {"nodes": hidden_nodes, "hyperedges": hidden_edges}
     node_weights = isinstance(manifest, dict) and WEIGHT in manifest.get("node_attributes", ())
-    found = Found(
-        library="hypernetx",
+    return dataset_from_records(
+        "hypernetx",
+        column_request(label, features, task),
         node_ids=checked_ids("node", nodes, remedy),
         edge_ids=checked_ids("hyperedge", edges, remedy),
         nodes=_records(hypergraph.nodes, nodes, keep_weights=node_weights),
         edges=_records(hypergraph.edges, edges),
-        node_index=cells["nodes"].map({name: place for place, name in enumerate(nodes)}).to_numpy(dtype=np.int64),
-        edge_index=cells["edges"].map({name: place for place, name in enumerate(edges)}).to_numpy(dtype=np.int64),
-        incidence_weight=weights_from(weights, places, "the cell") if weighted else None,
+        node_index=cells["nodes"].map({name: index for index, name in enumerate(nodes)}).to_numpy(dtype=np.int64),
+        edge_index=cells["edges"].map({name: index for index, name in enumerate(edges)}).to_numpy(dtype=np.int64),
+        incidence_weight=weights_from(weights, pairs, "the cell") if weighted else None,
         manifest=manifest,
         name=hypergraph.name,
         notes=(
@@ -97,25 +94,21 @@ def from_hypernetx(
             *ignored_note(ignore),
         ),
     )
-    return dataset_from(found, request(label, features, task))
 
 
 def to_hypernetx(dataset: NodeDataset) -> Any:
     """Make a HyperNetX hypergraph from a dataset without isolated nodes and empty hyperedges.
 
-    Node attributes, ``label`` (the class as its owner wrote it) and ``features`` are node properties; hyperedge weights
-    and attributes are edge properties; the weights of memberships are cell weights. The Python attribute ``edhnn`` of
-    the result lets `from_hypernetx` restore the dataset; HyperNetX's own operations do not pass it on.
-
-    Args:
-        dataset: The dataset.
+    Node attributes, ``label`` (the original class name) and ``features`` are node properties; hyperedge weights and
+    attributes are edge properties; the weights of memberships are cell weights. The Python attribute ``edhnn`` of the
+    result lets `from_hypernetx` restore the dataset; HyperNetX's own operations do not copy it.
 
     Returns:
         A `hypernetx.Hypergraph`.
 
     Raises:
-        DataError: if there are isolated nodes or empty hyperedges, or an attribute has a name that
-            means something else to HyperNetX.
+        DataError: if there are isolated nodes or empty hyperedges, or an attribute has a name with another meaning in
+            HyperNetX.
 
     Example:
         >>> from edhnn import Hypergraph, NodeDataset
@@ -130,7 +123,7 @@ def to_hypernetx(dataset: NodeDataset) -> Any:
     if isolated or empty:
         raise DataError(
             f"HyperNetX cannot hold isolated nodes or empty hyperedges. Got {isolated} and {empty} of them.",
-            remedy="Remove them from the dataset first, or use another bridge: XGI and NetworkX hold both.",
+            remedy="Remove them from the dataset first, or use XGI or NetworkX, which hold both.",
         )
     nodes, edges = dataset.node_ids.to_list(), dataset.edge_ids.to_list()
     weights = dataset.node_attributes.get(WEIGHT, ())
@@ -163,24 +156,24 @@ def _kind(names: Sequence[object]) -> str:
     return "int64" if all(isinstance(name, int) and abs(name) < 2**63 for name in names) else "object"
 
 
-def _refuse_cell_properties(cells: Any, ignore: Collection[str]) -> None:
+def _check_cell_properties(cells: Any, ignore: Collection[str]) -> None:
     named = [name for name in cells.columns if name not in ("edges", "nodes", WEIGHT, _MISC)]
     further = [name for properties in cells[_MISC] if isinstance(properties, dict) for name in properties]
     ignore = {*ignore, _LEVEL}
     other = next((name for name in (*named, *further) if name not in ignore), None)
     if other is not None:
         raise DataError(
-            f"A dataset has no place for the cell property {other!r}.",
-            remedy=f"Leave it out with ignore=({other!r},), or move it to the node or the hyperedge.",
+            f"A dataset cannot hold the cell property {other!r}.",
+            remedy=f"Leave it out with `ignore=({other!r},)`, or move it to the node or the hyperedge.",
         )
 
 
 def _ordered(view: Any, other: Any) -> tuple[list[Any], int]:
-    """The items of a view in the order of its property table, and how many of the table are in no incidence."""
-    visible, told = dict.fromkeys(view), list(view.property_store.properties.index)
-    first = [name for name in told if name in visible]
+    """Return a view's items in the order of its property table, and the number of table rows without an incidence."""
+    visible, listed = dict.fromkeys(view), list(view.property_store.properties.index)
+    first = [name for name in listed if name in visible]
     shared = set(other) if other.property_store is view.property_store else set()
-    hidden = sum(name not in visible and name not in shared for name in told)
+    hidden = sum(name not in visible and name not in shared for name in listed)
     return list(dict.fromkeys([*first, *visible])), hidden
 
 

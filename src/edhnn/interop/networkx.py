@@ -1,9 +1,9 @@
 """NetworkX: the bipartite (star) graph of a hypergraph, to and from a `NodeDataset`.
 
-NetworkX marks the sides by the node attribute ``bipartite``: here 0 is a node and 1 a hyperedge. A graph has one set
+NetworkX marks the sides with the node attribute ``bipartite``: here 0 is a node and 1 a hyperedge. A graph has one set
 of keys, but a node and a hyperedge may share an id, so `to_networkx` makes the keys ``("node", id)`` and
-``("hyperedge", id)`` and keeps the plain id as the attribute ``id``. The weight of a membership is the graph edge's
-``weight``. The star graph holds everything a dataset has.
+``("hyperedge", id)`` and stores the plain id as the attribute ``id``. The weight of a membership is the graph edge's
+``weight``. The star graph can hold all of a dataset.
 """
 
 from __future__ import annotations
@@ -18,12 +18,11 @@ from edhnn.data.manifest import MANIFEST, WEIGHT, edge_records, manifest_of, nod
 from edhnn.errors import DataError, UsageError
 from edhnn.interop.records import (
     ForeignRecord,
-    Found,
     checked_ids,
-    dataset_from,
+    column_request,
+    dataset_from_records,
     ignored_note,
     import_library,
-    request,
     weights_from,
     wrong_type,
 )
@@ -41,27 +40,24 @@ def from_networkx(
     task: Task | None = None,
     ignore: Collection[str] = (),
 ) -> NodeDataset:
-    """Make a dataset from a bipartite graph whose one side are the nodes and whose other side are the hyperedges.
+    """Make a dataset from a bipartite graph: one side is the nodes, the other the hyperedges.
 
-    Keys like those of `to_networkx` give their plain id back; other keys are the ids themselves. Graph edges are
-    memberships, their attribute ``weight`` is the membership's weight, 1 where it is absent on some. Parallel edges
-    of a multigraph are one membership, with the largest weight.
+    Keys like those of `to_networkx` become plain ids again; other keys are ids themselves. Graph edges are memberships,
+    and their attribute ``weight`` is the membership's weight, 1 where only some have one. Parallel edges of a
+    multigraph are one membership, with the largest weight.
 
     Args:
         graph: An undirected `networkx.Graph` or `MultiGraph`.
-        nodes: The keys that are nodes, the others being hyperedges; by default the attribute ``bipartite`` says it.
-        label: The node attribute that holds the label; several for multi-label. By default what `to_networkx` wrote.
-        features: The node attributes that are features. By default what `to_networkx` wrote.
-        task: What the labels are; by default inferred from them.
-        ignore: Attributes of graph edges to leave out; a dataset has no place for any but ``weight``.
-
-    Returns:
-        The dataset.
+        nodes: The keys that are nodes; the others are hyperedges. By default the attribute ``bipartite`` decides.
+        label: The node attribute that holds the label; several for multi-label. By default as `to_networkx` wrote them.
+        features: The node attributes that are features. By default as `to_networkx` wrote them.
+        task: The kind of labels; by default inferred from them.
+        ignore: Attributes of graph edges to leave out; a dataset cannot hold any but ``weight``.
 
     Raises:
-        UsageError: if ``graph`` is directed or not of NetworkX, or ``nodes`` has a key that is not in it.
-        DataError: if a side is not said, a graph edge stays within one side, an id is neither text nor integer, or
-            graph edges have attributes beside ``weight``.
+        UsageError: if ``graph`` is directed or not a `networkx.Graph`, or ``nodes`` has a key that is not in it.
+        DataError: if a key has no side, a graph edge joins two keys of one side, an id is neither text nor integer, or
+            graph edges have attributes other than ``weight``.
 
     Example:
         >>> import networkx
@@ -78,7 +74,7 @@ def from_networkx(
         raise wrong_type("from_networkx", "an undirected networkx.Graph", graph, hint)
     side = _sides(graph, nodes)
     keys = tuple([key for key in graph if side[key] == number] for number in (0, 1))
-    number = {key: place for names in keys for place, key in enumerate(names)}
+    number = {key: index for side_keys in keys for index, key in enumerate(side_keys)}
     pairs, weights = [], []
     for a, b, attributes in graph.edges(data=True):
         if side[a] == side[b]:
@@ -89,16 +85,17 @@ def from_networkx(
         other = next((name for name in attributes if name != WEIGHT and name not in ignore), None)
         if other is not None:
             raise DataError(
-                f"A dataset has no place for the attribute {other!r} of the graph edge ({a!r}, {b!r}).",
-                remedy=f"Leave it out with ignore=({other!r},), or move it to the node or the hyperedge.",
+                f"A dataset cannot hold the attribute {other!r} of the graph edge ({a!r}, {b!r}).",
+                remedy=f"Leave it out with `ignore=({other!r},)`, or move it to the node or the hyperedge.",
             )
         pairs.append((a, b) if side[a] == 0 else (b, a))
         weights.append(attributes.get(WEIGHT) if WEIGHT not in ignore else None)
     remedy = "Rename it first, for example with networkx.relabel_nodes."
     weighted = any(weight is not None for weight in weights)
-    own = dict(graph.graph)
-    found = Found(
-        library="networkx",
+    attributes_of_graph = dict(graph.graph)
+    return dataset_from_records(
+        "networkx",
+        column_request(label, features, task),
         node_ids=checked_ids("node", (_plain_id(key, 0) for key in keys[0]), remedy),
         edge_ids=checked_ids("hyperedge", (_plain_id(key, 1) for key in keys[1]), remedy),
         nodes=[_attributes(graph, key, 0) for key in keys[0]],
@@ -106,12 +103,11 @@ def from_networkx(
         node_index=np.array([number[node] for node, _ in pairs], dtype=np.int64),
         edge_index=np.array([number[edge] for _, edge in pairs], dtype=np.int64),
         incidence_weight=weights_from(weights, pairs, "the graph edge") if weighted else None,
-        manifest=own.pop(MANIFEST, None),
-        name=own.get("name"),
+        manifest=attributes_of_graph.pop(MANIFEST, None),
+        name=attributes_of_graph.get("name"),
         notes=ignored_note(ignore),
-        details={"attributes": own} if own else {},
+        attributes=attributes_of_graph,
     )
-    return dataset_from(found, request(label, features, task))
 
 
 def to_networkx(dataset: NodeDataset) -> Any:
@@ -120,9 +116,6 @@ def to_networkx(dataset: NodeDataset) -> Any:
     Keys are ``("node", id)`` and ``("hyperedge", id)``; each also has ``bipartite`` (0 or 1) and ``id``. Nodes have
     their attributes, ``label`` and ``features``, hyperedges their attributes and ``weight``; the graph attribute
     ``edhnn`` lets `from_networkx` restore the dataset.
-
-    Args:
-        dataset: The dataset.
 
     Returns:
         A `networkx.Graph`.
@@ -145,25 +138,25 @@ def to_networkx(dataset: NodeDataset) -> Any:
     )
     graph = networkx.Graph(name=dataset.name, **{MANIFEST: manifest_of(dataset)})
     records = (node_records(dataset, (_SIDE, _ID)), edge_records(dataset, (_SIDE, _ID)))
-    for number, (keys, found) in enumerate(zip((nodes, edges), records, strict=True)):
-        for key, record in zip(keys, found, strict=True):
-            graph.add_node(key)  # attributes as a dictionary: as keywords some names are taken
-            graph.nodes[key].update({_SIDE: number, _ID: key[1], **record})
-    pairs = zip(hypergraph.node_index.tolist(), hypergraph.edge_index.tolist(), strict=True)
-    keys_of_pairs = ((nodes[node], edges[edge]) for node, edge in pairs)
+    for side, (keys, side_records) in enumerate(zip((nodes, edges), records, strict=True)):
+        for key, record in zip(keys, side_records, strict=True):
+            graph.add_node(key)  # attributes follow as a dictionary, because add_node reserves some keywords
+            graph.nodes[key].update({_SIDE: side, _ID: key[1], **record})
+    node_keys = (nodes[node] for node in hypergraph.node_index.tolist())
+    edge_keys = (edges[edge] for edge in hypergraph.edge_index.tolist())
     if weight is None:
-        graph.add_edges_from(keys_of_pairs)
+        graph.add_edges_from(zip(node_keys, edge_keys, strict=True))
     else:
-        graph.add_weighted_edges_from((a, b, w) for (a, b), w in zip(keys_of_pairs, weight.tolist(), strict=True))
+        graph.add_weighted_edges_from(zip(node_keys, edge_keys, weight.tolist(), strict=True))
     return graph
 
 
 def _sides(graph: Any, nodes: Iterable[Any] | None) -> dict[Any, int]:
     if nodes is not None:
         chosen = set(nodes)
-        strange = next((key for key in chosen if key not in graph), None)
-        if strange is not None:
-            raise UsageError(f"'nodes' must name keys of the graph. Got {strange!r}, which is not in it.")
+        unknown = next((key for key in chosen if key not in graph), None)
+        if unknown is not None:
+            raise UsageError(f"`nodes=` must name keys of the graph. Got {unknown!r}, which is not in it.")
         return {key: 0 if key in chosen else 1 for key in graph}
     side = dict(graph.nodes(data=_SIDE))
     wrong = next((key for key, value in side.items() if isinstance(value, bool) or value not in (0, 1)), None)
@@ -171,7 +164,7 @@ def _sides(graph: Any, nodes: Iterable[Any] | None) -> dict[Any, int]:
         raise DataError(
             f"Every key must have the attribute 'bipartite', 0 for a node and 1 for a hyperedge. "
             f"Got {side[wrong]!r} at {wrong!r}.",
-            remedy="Set it, or say which keys are nodes with nodes=...",
+            remedy="Set it, or name the keys that are nodes with `nodes=`.",
         )
     return side
 

@@ -1,9 +1,9 @@
-"""Records (see `edhnn.data.manifest`) back to a `NodeDataset`.
+"""Make a `NodeDataset` from records of another library (see `edhnn.data.manifest`).
 
-An object with our manifest is restored to what was written. One from elsewhere gets the labels and features that are
-asked for by name; every other attribute stays an attribute, and nothing is guessed.
+An object with our manifest is restored exactly. For any other object, labels and features are the attributes that the
+caller names; every other attribute stays an attribute, and nothing is guessed.
 
-Optional libraries are imported when a bridge is crossed, not before.
+Optional libraries are imported when a function needs them, not before.
 """
 
 from __future__ import annotations
@@ -11,9 +11,8 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 import torch
@@ -27,137 +26,135 @@ from edhnn.hypergraph.hypergraph import Hypergraph
 from edhnn.typing import FloatArray, IntArray, JsonObject, NodeOrEdgeId
 
 ForeignRecord = dict[Any, Any]
-"""Attributes as found; names that are not text are refused later."""
+"""Attributes of a node or hyperedge; `columns_of` checks that their names are text."""
 
 
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    """What a bridge found in a foreign object.
+def column_request(
+    label: str | Sequence[str] | None, features: str | Sequence[str], task: Task | None
+) -> ColumnRequest:
+    """Return a request for the named columns; without names nothing is guessed."""
+    return ColumnRequest(label=() if label is None else names_in(label), features=names_in(features), task=task)
 
-    Attributes:
+
+def dataset_from_records(
+    library: str,
+    request: ColumnRequest,
+    *,
+    node_ids: Ids,
+    edge_ids: Ids,
+    nodes: Sequence[ForeignRecord],
+    edges: Sequence[ForeignRecord],
+    node_index: IntArray,
+    edge_index: IntArray,
+    incidence_weight: FloatArray | None = None,
+    manifest: object = None,
+    name: object = None,
+    notes: tuple[str, ...] = (),
+    attributes: JsonObject | None = None,
+) -> NodeDataset:
+    """Make a dataset from the contents of a foreign object.
+
+    Args:
         library: The library's name.
-        node_ids: Node ids; they number the nodes.
-        edge_ids: Hyperedge ids.
+        request: The attributes that are labels and features. The manifest decides if the request is empty.
+        node_ids: Node ids, in the order of the node numbers.
+        edge_ids: Hyperedge ids, in the order of the hyperedge numbers.
         nodes: A record per node.
         edges: A record per hyperedge.
         node_index: The node of each incidence.
         edge_index: The hyperedge of each incidence.
         incidence_weight: A weight per incidence.
-        manifest: The value of the attribute ``edhnn``, if there is one.
+        manifest: The value of the attribute ``edhnn``, if it exists.
         name: A name for the dataset, if the object has one.
-        notes: Lines a person should see.
-        details: The object's own attributes.
+        notes: Messages for the user.
+        attributes: The attributes of the object itself, for the provenance.
     """
-
-    library: str
-    node_ids: Ids
-    edge_ids: Ids
-    nodes: Sequence[ForeignRecord]
-    edges: Sequence[ForeignRecord]
-    node_index: IntArray
-    edge_index: IntArray
-    incidence_weight: FloatArray | None = None
-    manifest: object = None
-    name: object = None
-    notes: tuple[str, ...] = ()
-    details: JsonObject = field(default_factory=dict)
-
-
-def request(label: str | Sequence[str] | None, features: str | Sequence[str], task: Task | None) -> ColumnRequest:
-    """Return what the caller of a bridge asked for; nothing is guessed."""
-    return ColumnRequest(label=() if label is None else names_in(label), features=names_in(features), task=task)
-
-
-def dataset_from(found: Found, asked: ColumnRequest) -> NodeDataset:
-    """Make the dataset that a foreign object holds.
-
-    Args:
-        found: What is there.
-        asked: Which attributes are labels and features. A manifest decides if nothing is asked.
-
-    Returns:
-        The dataset.
-    """
-    manifest = read_manifest(found.manifest, found.library)
-    edge_columns = columns_of(found.edges, "hyperedge", manifest.edge_attributes if manifest else ())
+    known = read_manifest(manifest, library)
+    edge_columns = columns_of(edges, "hyperedge", known.edge_attributes if known else ())
     weight = edge_columns.pop(WEIGHT, None)
     hypergraph = Hypergraph(
-        torch.from_numpy(found.node_index),
-        torch.from_numpy(found.edge_index),
-        len(found.node_ids),
-        len(found.edge_ids),
-        edge_weight=None if weight is None else torch.from_numpy(weights_from(weight, found.edge_ids)),
-        incidence_weight=None if found.incidence_weight is None else torch.from_numpy(found.incidence_weight),
+        torch.from_numpy(node_index),
+        torch.from_numpy(edge_index),
+        len(node_ids),
+        len(edge_ids),
+        edge_weight=None if weight is None else torch.from_numpy(weights_from(weight, edge_ids)),
+        incidence_weight=None if incidence_weight is None else torch.from_numpy(incidence_weight),
     )
-    columns = columns_of(found.nodes, "node", manifest.node_attributes if manifest else ())
-    if manifest is not None and asked == request(None, (), None):
-        nodes = restore_columns(columns, manifest, found.node_ids)
+    node_columns = columns_of(nodes, "node", known.node_attributes if known else ())
+    if known is not None and request == column_request(None, (), None):
+        columns = restore_columns(node_columns, known, node_ids)
     else:
-        nodes = sort_columns(
-            columns, asked, hypergraph.num_nodes, lambda place: f"node {found.node_ids[place]!r} of the {found.library}"
+        columns = sort_columns(
+            node_columns, request, len(node_ids), lambda node: f"node {node_ids[node]!r} of the {library}"
         )
     return NodeDataset(
-        name=manifest.name if manifest else found.name if isinstance(found.name, str) and found.name else found.library,
+        name=known.name if known else name if isinstance(name, str) and name else library,
         hypergraph=hypergraph,
-        x=nodes.x,
-        **label_fields(nodes.labels),
-        feature_names=nodes.feature_names,
-        node_ids=found.node_ids,
-        edge_ids=found.edge_ids,
-        node_attributes=nodes.attributes,
+        x=columns.x,
+        **label_fields(columns.labels),
+        feature_names=columns.feature_names,
+        node_ids=node_ids,
+        edge_ids=edge_ids,
+        node_attributes=columns.attributes,
         edge_attributes=edge_columns,
-        provenance=provenance(
-            found.library, hypergraph, (*found.notes, *nodes.notes), {**found.details, **nodes.details}, manifest
-        ),
+        provenance=provenance(library, hypergraph, (*notes, *columns.notes), attributes, columns.details, known),
     )
 
 
 def provenance(
-    library: str, hypergraph: Hypergraph, notes: Iterable[str], details: JsonObject, manifest: Manifest | None
+    library: str,
+    hypergraph: Hypergraph,
+    notes: Iterable[str],
+    attributes: JsonObject | None,
+    details: JsonObject,
+    manifest: Manifest | None,
 ) -> Provenance:
-    """Say where a dataset came from; what was known before the foreign library held it is kept as ``origin``."""
-    lines = (*notes, *merged_note(hypergraph))
-    return Provenance(library, library, lines, {**details, **({"origin": manifest.provenance} if manifest else {})})
+    """Return the provenance of a converted object; the manifest's own provenance becomes ``origin``."""
+    details = {
+        **({"attributes": attributes} if attributes else {}),
+        **details,
+        **({"origin": manifest.provenance} if manifest else {}),
+    }
+    return Provenance(library, library, (*notes, *merged_note(hypergraph)), details)
 
 
 def ignored_note(ignore: Collection[str]) -> tuple[str, ...]:
-    """Return the note about attributes of memberships that the caller chose to leave out."""
-    return (f"attributes of memberships left out as asked: {', '.join(ignore)}",) if ignore else ()
+    """Return the note about membership attributes that the caller ignores."""
+    return (f"attributes of memberships ignored on request: {', '.join(ignore)}",) if ignore else ()
 
 
-def checked_ids(kind: str, found: Iterable[object], remedy: str) -> Ids:
-    """Return foreign ids as `Ids`: text and integers only."""
-    names: list[NodeOrEdgeId] = []
-    for value in found:
-        if isinstance(value, str):
-            names.append(str(value))
-        elif isinstance(value, int | np.integer) and not isinstance(value, bool):
-            names.append(int(value))
+def checked_ids(kind: str, names: Iterable[object], remedy: str) -> Ids:
+    """Return foreign ids as `Ids`; raise `DataError` if one is neither text nor an integer."""
+    ids: list[NodeOrEdgeId] = []
+    for name in names:
+        if isinstance(name, str):
+            ids.append(str(name))
+        elif isinstance(name, int | np.integer) and not isinstance(name, bool):
+            ids.append(int(name))
         else:
             raise DataError(
-                f"Every {kind} id must be text or an integer. Got {value!r} of type {type(value).__name__}.",
+                f"Every {kind} id must be text or an integer. Got {name!r} of type {type(name).__name__}.",
                 remedy=remedy,
             )
-    return Ids(range(len(names)) if names == list(range(len(names))) else names)
+    return Ids(range(len(ids)) if ids == list(range(len(ids))) else ids)
 
 
 def columns_of(records: Sequence[ForeignRecord], kind: str, names: Iterable[str] = ()) -> dict[str, Sequence[Any]]:
-    """Return records as columns, ``None`` where one lacks the name; ``names`` come first, even if nobody has them."""
-    found: dict[Any, None] = dict.fromkeys([*names, *(name for record in records for name in record)])
-    wrong = next((name for name in found if not isinstance(name, str)), None)
+    """Return records as columns, ``None`` where a record lacks a name; ``names`` come first, even if all lack them."""
+    keys: dict[Any, None] = dict.fromkeys([*names, *(name for record in records for name in record)])
+    wrong = next((key for key in keys if not isinstance(key, str)), None)
     if wrong is not None:
         raise DataError(f"Names of {kind} attributes must be text. Got {wrong!r}.", remedy="Rename the attribute.")
-    return {name: [_plain(record.get(name)) for record in records] for name in found}
+    return {key: [_plain(record.get(key)) for record in records] for key in keys}
 
 
 def weights_from(values: Sequence[Any], ids: Sequence[object], kind: str = "hyperedge") -> FloatArray:
-    """Return weights as numbers, 1 where there is none."""
-    for place, value in enumerate(values):
+    """Return weights as numbers, 1 for ``None``; raise `DataError` if one is not a finite number of 0 or more."""
+    for value, name in zip(values, ids, strict=True):
         number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
         if value is not None and not (number and 0 <= value < math.inf):
             raise DataError(
-                f"Every weight must be a finite number, 0 or more. Got {value!r} at {kind} {ids[place]!r}.",
+                f"Every weight must be a finite number, 0 or more. Got {value!r} at {kind} {name!r}.",
                 remedy="Correct it, or rename the attribute if it is not a weight.",
             )
     return np.array([1.0 if value is None else value for value in values], dtype=np.float64)
@@ -171,11 +168,8 @@ def import_library(module: str, purpose: str) -> Any:
     """Import an optional library.
 
     Args:
-        module: What to import; a submodule of the library is fine.
-        purpose: Who asks, for the error: ``to_xgi``.
-
-    Returns:
-        The module.
+        module: The module to import; a submodule of the library is fine.
+        purpose: The function that needs it, for the error: ``to_xgi``.
 
     Raises:
         MissingDependencyError: if the library is not installed. A library that is installed but broken raises its
@@ -183,7 +177,7 @@ def import_library(module: str, purpose: str) -> Any:
     """
     library = module.partition(".")[0]
     try:
-        with warnings.catch_warnings():  # HyperNetX 2.4 changes the filters of the whole process
+        with warnings.catch_warnings():  # HyperNetX 2.4 changes the warning filters of the whole process
             import_module(library)
             return import_module(module)
     except ModuleNotFoundError as error:
@@ -192,7 +186,7 @@ def import_library(module: str, purpose: str) -> Any:
         raise MissingDependencyError(library, purpose, "bridges") from error
 
 
-def wrong_type(function: str, wanted: str, got: object, hint: str = "") -> UsageError:
-    """Make the error for an object that a bridge does not take."""
+def wrong_type(function: str, expected: str, got: object, hint: str = "") -> UsageError:
+    """Return the error for an object of a type that a function does not accept."""
     kind = type(got)
-    return UsageError(f"'{function}' takes {wanted}. Got {kind.__module__}.{kind.__qualname__}.{hint}")
+    return UsageError(f"'{function}' takes {expected}. Got {kind.__module__}.{kind.__qualname__}.{hint}")

@@ -1,7 +1,7 @@
 """XGI: `xgi.Hypergraph` to and from a `NodeDataset`.
 
-XGI holds everything a dataset has: ids, isolated nodes, empty and repeated hyperedges, attributes. Hyperedge weights
-are the hyperedge attribute ``weight``, as in XGI itself. XGI knows no weights of memberships: they are kept as the
+XGI can hold all of a dataset: ids, isolated nodes, empty and duplicate hyperedges, attributes. Hyperedge weights are
+the hyperedge attribute ``weight``, as in XGI itself. XGI has no weights of memberships. They are stored as the
 hyperedge attribute ``incidence_weight``, a dictionary from node id to weight.
 """
 
@@ -17,11 +17,10 @@ from edhnn.data.dataset import NodeDataset, Task
 from edhnn.data.manifest import MANIFEST, edge_records, manifest_of, node_records
 from edhnn.interop.records import (
     ForeignRecord,
-    Found,
     checked_ids,
-    dataset_from,
+    column_request,
+    dataset_from_records,
     import_library,
-    request,
     weights_from,
     wrong_type,
 )
@@ -44,15 +43,12 @@ def from_xgi(
 
     Args:
         network: An `xgi.Hypergraph` or `xgi.SimplicialComplex`.
-        label: The node attribute that holds the label; several for multi-label. By default what `to_xgi` wrote.
-        features: The node attributes that are features. By default what `to_xgi` wrote.
-        task: What the labels are; by default inferred from them.
-
-    Returns:
-        The dataset.
+        label: The node attribute that holds the label; several for multi-label. By default as `to_xgi` wrote them.
+        features: The node attributes that are features. By default as `to_xgi` wrote them.
+        task: The kind of labels; by default inferred from them.
 
     Raises:
-        UsageError: if ``network`` is directed, or not of XGI at all.
+        UsageError: if ``network`` is directed or not an `xgi.Hypergraph`.
         DataError: if an id is neither text nor integer, or a weight is not a number of 0 or more.
 
     Example:
@@ -70,39 +66,33 @@ def from_xgi(
     if not isinstance(network, xgi.Hypergraph):
         raise wrong_type("from_xgi", "an xgi.Hypergraph", network)
     remedy = "Rename it first: xgi.convert_labels_to_integers(H) keeps the old name as an attribute."
-    node_ids = checked_ids("node", network.nodes, remedy)
-    edge_ids = checked_ids("hyperedge", network.edges, remedy)
-    number = {name: place for place, name in enumerate(network.nodes)}
+    number = {name: index for index, name in enumerate(network.nodes)}
     members = [list(nodes) for nodes in network.edges.members()]
     edges: list[ForeignRecord] = [dict(network.edges[edge]) for edge in network.edges]
-    own = dict(vars(network).get("_net_attr", {}))  # XGI reads its attributes by name only, and lists them nowhere
+    attributes = dict(vars(network).get("_net_attr", {}))  # XGI has no function that lists them
     is_complex = isinstance(network, xgi.SimplicialComplex)
-    found = Found(
-        library="xgi",
-        node_ids=node_ids,
-        edge_ids=edge_ids,
+    return dataset_from_records(
+        "xgi",
+        column_request(label, features, task),
+        node_ids=checked_ids("node", network.nodes, remedy),
+        edge_ids=checked_ids("hyperedge", network.edges, remedy),
         nodes=[dict(network.nodes[node]) for node in network.nodes],
         incidence_weight=_take_incidence_weights(edges, members),
         edges=edges,
         node_index=np.array([number[node] for node in chain.from_iterable(members)], dtype=np.int64),
         edge_index=np.repeat(np.arange(len(members)), [len(nodes) for nodes in members]),
-        manifest=own.pop(MANIFEST, None),
-        name=own.get("name"),
+        manifest=attributes.pop(MANIFEST, None),
+        name=attributes.get("name"),
         notes=("a simplicial complex was read as its simplices, a hyperedge each",) if is_complex else (),
-        details={"attributes": own} if own else {},
+        attributes=attributes,
     )
-    return dataset_from(found, request(label, features, task))
 
 
 def to_xgi(dataset: NodeDataset) -> Any:
     """Make an XGI hypergraph from a dataset; nothing is dropped.
 
-    Node attributes, and beside them ``label`` (the class as its owner wrote it) and ``features``, are node attributes;
-    ``weight`` and ``incidence_weight`` are hyperedge attributes; the network attribute ``edhnn`` lets `from_xgi`
-    restore the dataset.
-
-    Args:
-        dataset: The dataset.
+    Node attributes, ``label`` (the original class name) and ``features`` are node attributes; ``weight`` and
+    ``incidence_weight`` are hyperedge attributes; the network attribute ``edhnn`` lets `from_xgi` restore the dataset.
 
     Returns:
         An `xgi.Hypergraph`.
@@ -128,7 +118,8 @@ def to_xgi(dataset: NodeDataset) -> Any:
             record[_INCIDENCE_WEIGHT] = dict(zip(names, weights[start:stop], strict=True))
     network = xgi.Hypergraph()
     network.add_nodes_from(zip(nodes, node_records(dataset), strict=True))
-    # As a dictionary: given triples, XGI 0.10 heeds the last id only, and may later number a new hyperedge like an old.
+    # Pass a dictionary: from triples, XGI 0.10 uses only the last id to choose the id of the next hyperedge, which can
+    # then overwrite an old one.
     network.add_edges_from(dict(zip(edges, members, strict=True)))
     network.set_edge_attributes(dict(zip(edges, records, strict=True)))
     network["name"] = dataset.name
@@ -137,13 +128,11 @@ def to_xgi(dataset: NodeDataset) -> Any:
 
 
 def _take_incidence_weights(edges: list[ForeignRecord], members: list[list[Any]]) -> FloatArray | None:
-    """The weights of memberships, taken out of the records; ``None`` if there are none, or the name means another."""
-    found = [record.get(_INCIDENCE_WEIGHT) for record in edges]
-    if not any(isinstance(weights, Mapping) for weights in found):
-        return None
-    if any(weights is not None and not isinstance(weights, Mapping) for weights in found):
+    """Remove the weights of memberships from the records and return them; ``None`` unless all are dictionaries."""
+    by_edge = [record.get(_INCIDENCE_WEIGHT) for record in edges]
+    if {isinstance(weights, Mapping) for weights in by_edge if weights is not None} != {True}:
         return None
     for record in edges:
         record.pop(_INCIDENCE_WEIGHT, None)
-    pairs = [(node, (weights or {}).get(node)) for weights, nodes in zip(found, members, strict=True) for node in nodes]
-    return weights_from([weight for _, weight in pairs], [node for node, _ in pairs], "the membership of node")
+    weights = [(weights or {}).get(node) for weights, nodes in zip(by_edge, members, strict=True) for node in nodes]
+    return weights_from(weights, list(chain.from_iterable(members)), "the membership of node")

@@ -321,7 +321,7 @@ def test_labels_of_each_kind(tmp_path, label, task, values, y, expected_task, na
 def test_missing_features_are_refused_with_line_and_node_or_kept(tmp_path):
     files = dict(csv="node,edge\na,1\nb,1\n", nodes='id,size,name\n\n"a",1,"two\nlines"\n\nb,,x\nc,,y\n')
     with pytest.raises(
-        DataError, match=r"t.nodes.csv, line 6 \(node 'b'\): .*'size' .*Got nothing; 2 such.*--features"
+        DataError, match=r"t.nodes.csv, line 6 \(node 'b'\): .*'size' .*Got nothing; 2 such.*`features=`"
     ):
         read(tmp_path, **files)
     for missing in ("nan", "NaN"):
@@ -422,7 +422,7 @@ def test_columns_left_out_and_memberships_merged_are_said(tmp_path):
     notes = read(tmp_path, csv=text).provenance.notes
     assert notes[3:] == (
         "columns of the incidence table left out: quantity, label",
-        "1 memberships given more than once were merged; of their weights the largest stays",
+        "1 memberships given more than once were merged; the largest weight is kept",
     )
 
 
@@ -516,7 +516,7 @@ def test_weights_and_repeated_memberships(tmp_path):
     dataset = read(tmp_path, csv="node,edge,w\na,1,1\na,1,3\nb,1,2\n")
     assert dataset.hypergraph.merged_memberships == 1
     assert dataset.hypergraph.incidence_weight.tolist() == [3.0, 2.0]
-    note = "1 memberships given more than once were merged; of their weights the largest stays"
+    note = "1 memberships given more than once were merged; the largest weight is kept"
     assert note in dataset.provenance.notes
     assert dataset.hypergraph.incidence_weight.dtype == torch.float64
 
@@ -709,7 +709,7 @@ def test_what_keeps_weights_and_features_out_is_said(tmp_path):
         dataset.provenance.notes
     )
     assert "columns are separated by ';' in 't.nodes.csv'" in dataset.provenance.notes
-    assert "not taken for a feature, as '1.5x' is not a number: price, row 2 of the data" in dataset.provenance.notes
+    assert "not used as a feature, as '1.5x' is not a number: price, row 2 of the data" in dataset.provenance.notes
     with pytest.raises(DataError, match=r"t.nodes.csv, line 3 \(node 'bread'\): .*'price' must hold numbers.*'1.5x'"):
         read_dataset(tmp_path / "t.csv", features=["price"])
     with pytest.raises(DataError, match="t.csv, line 3: The weight column 'w' must hold numbers. Got '2x'"):

@@ -28,8 +28,8 @@ from edhnn.data.columns import (
     label_columns,
     label_fields,
     numbers_in,
+    numeric_columns,
     sort_columns,
-    told_numbers,
 )
 from edhnn.data.dataset import NodeDataset, Provenance, merged_note
 from edhnn.data.ids import IdColumn, Ids, encode_ids, integers_if_all_canonical, plain_integer
@@ -235,7 +235,7 @@ def _listing(
         notes.append(f"id column of '{path.name}' guessed: '{id_column}'")
     others = [name for name in header.columns if name != id_column]
     labels = () if request is None else label_columns(others, request)
-    numbers = ("weight",) if request is None else told_numbers(labels, request)
+    numbers = ("weight",) if request is None else numeric_columns(labels, request)
     table = file.read_listing(id_column, labels=labels, numbers=numbers)
     columns: dict[str, Column] = {name: _plain(file, name, table[name]) for name in others}
     return _Listing(file, _ids(file, table[id_column], id_column), columns)
