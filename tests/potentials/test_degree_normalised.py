@@ -1,4 +1,4 @@
-"""Diffusion with degree-normalised Lovász/cardinality potentials: certified, and where a convex solver ends."""
+"""Diffusion with degree-normalised Lovász/cardinality potentials: certified, and equal to a convex solver."""
 
 import pytest
 
@@ -19,7 +19,7 @@ def test_admm_reaches_the_minimum_with_a_certified_gap(name):
     assert error < 1e-8
 
 
-def test_diffuse_takes_the_potential():
+def test_diffuse_accepts_a_degree_normalised_potential():
     hypergraph, x = random_hypergraph(15, 8, 6, seed=2), random_values(15, 2, 2)
     potential = BY_NAME["lec-2-balanced-degree"].potential
     solution = diffuse(hypergraph, x, potential=potential, strength=3.0, tolerance=1e-7)
