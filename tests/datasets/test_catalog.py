@@ -79,7 +79,7 @@ def tampered(monkeypatch):
         (dict(hyperedges_sha256="0" * 64), "The hyperedges of 'csbm-1' must have the recorded sha256 0000"),
         (dict(features_sha256="0" * 64), "The features of 'csbm-1' must have the recorded sha256 0000"),
         (dict(features_sha256=None), "The features of 'csbm-1' must have the recorded sha256 None"),
-        (dict(num_nodes=4999), "'csbm-1' must have 4999, 1000 and 15000 nodes.*Got 5000, 1000 and 15000"),
+        (dict(num_nodes=4999), r"'csbm-1' must have \(4999, 1000, 15000\) nodes.*Got \(5000, 1000, 15000\)"),
         (dict(num_incidences=1), "edhnn data fetch csbm-1"),
     ],
 )
@@ -164,7 +164,8 @@ def test_the_error_for_a_missing_dataset_explains_how_to_get_it(folders):
 
 def test_other_content_under_a_published_name_raises_an_error(folders):
     put(folders["given"])
-    with pytest.raises(DataError, match=r"given/cora: 'cora' must have 2708, 1579 and 4786 .*Got 2, 1 and 2.*Delete"):
+    message = r"given/cora: 'cora' must have \(2708, 1579, 4786\) nodes.*Got \(2, 1, 2\).*Delete this folder"
+    with pytest.raises(DataError, match=message):
         load_dataset("cora", data_dir=folders["given"])
 
 

@@ -144,9 +144,7 @@ def load_dataset(
     counts, recorded = _counts(dataset), _recorded_counts(entry)
     if counts != recorded:
         raise DataError(
-            "'{}' must have {}, {} and {} nodes, hyperedges and memberships. Got {}, {} and {}.".format(
-                name, *recorded, *counts
-            ),
+            f"'{name}' must have {recorded} nodes, hyperedges and memberships. Got {counts}.",
             path=dataset.provenance.source,
             remedy=f"Delete this folder and fetch the dataset again with `edhnn data fetch {name}`.",
         )

@@ -3,7 +3,7 @@ r"""The loop that every solver shares: step, check the certificate, stop.
 A solver is an immutable value with three methods: `init`, `step`, and `certify`, which returns a state, a lower bound
 on the minimum and a residual. The loop checks this certificate every few steps and compares the duality gap with the
 objective, or the residual with the spread of ``x`` where no finite bound exists, as with fixed labels. All tolerances
-are relative: if the objective is quadratic, diffusing $c\,x$ takes as many steps as diffusing $x$.
+are relative: if the objective is homogeneous of degree 2, diffusing $c\,x$ takes as many steps as diffusing $x$.
 
 A `Solution` holds the state that was reached, how the solve ended, and the certificates on the way.
 """
