@@ -1,4 +1,4 @@
-"""`configure_runtime` sets what PyTorch, MKL and OpenMP read once; what a user set before stays."""
+"""`configure_runtime` sets variables that PyTorch, MKL and OpenMP read once, and keeps values that a user set."""
 
 import os
 import subprocess
@@ -13,15 +13,15 @@ NAMES = (*SETTINGS, "OMP_WAIT_POLICY")
 
 @pytest.fixture(autouse=True)
 def without_torch(monkeypatch):
-    """Make this process look as before PyTorch was imported, with none of the variables set."""
+    """Pretend that PyTorch is not imported and that none of the variables is set."""
     for name in NAMES:
-        monkeypatch.setenv(name, "")  # so that what a test sets is undone
+        monkeypatch.setenv(name, "")  # so that monkeypatch restores what a test sets
         monkeypatch.delenv(name)
     monkeypatch.delitem(sys.modules, "torch", raising=False)
 
 
 @pytest.mark.parametrize(
-    ("given", "found"),
+    ("given", "expected"),
     [
         ({}, SETTINGS),
         ({"OMP_WAIT_POLICY": "active"}, {name: SETTINGS[name] for name in ("MKL_CBWR", "THP_MEM_ALLOC_ENABLE")}),
@@ -31,21 +31,21 @@ def without_torch(monkeypatch):
         ),
     ],
 )
-def test_what_is_set_and_what_is_left(given, found, monkeypatch):
+def test_missing_variables_are_set_and_given_ones_kept(given, expected, monkeypatch):
     for name, value in given.items():
         monkeypatch.setenv(name, value)
-    assert configure_runtime() == runtime_settings() == found
-    assert {name: os.environ.get(name) for name in SETTINGS} == {name: found.get(name) for name in SETTINGS}
+    assert configure_runtime() == runtime_settings() == expected
+    assert {name: os.environ.get(name) for name in SETTINGS} == {name: expected.get(name) for name in SETTINGS}
 
 
-def test_too_late_is_said(monkeypatch):
+def test_a_call_after_the_import_of_torch_warns(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", sys)
     with pytest.warns(RuntimeWarning, match="before PyTorch is imported"):
         configure_runtime()
-    assert configure_runtime() == SETTINGS  # nothing is left to set, so nothing is too late
+    assert configure_runtime() == SETTINGS  # all variables are set now, so there is no second warning
 
 
-def test_the_command_sets_them_before_it_loads_torch():
+def test_the_command_sets_the_variables_before_it_imports_torch():
     script = """
 import os, sys
 sys.argv = ["edhnn", "models", "--json"]

@@ -1,9 +1,9 @@
-"""Seeds: the same for the same path, unrelated otherwise."""
+"""Equal paths give equal seeds, other paths other seeds."""
 
 from edhnn.seeding import SeedStream, derive_seed
 
 
-def test_paths_give_their_own_seeds():
+def test_different_paths_give_different_seeds():
     seeds = {derive_seed(0, "split", k) for k in range(100)} | {derive_seed(k, "split", 0) for k in range(1, 100)}
     assert len(seeds) == 199
     assert derive_seed(0, "split", 3) == derive_seed(0, "split", 3)
@@ -12,7 +12,7 @@ def test_paths_give_their_own_seeds():
     assert all(0 <= seed < 2**63 for seed in seeds)
 
 
-def test_a_stream_begins_anew():
+def test_a_restarted_stream_repeats_its_seeds():
     stream = SeedStream(5)
     first = [stream() for _ in range(1000)]
     assert len(set(first)) == 1000

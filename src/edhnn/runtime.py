@@ -1,4 +1,4 @@
-"""Settings of the libraries below us that PyTorch, MKL and OpenMP read once, when they are loaded."""
+"""Environment variables that PyTorch, MKL and OpenMP read once, when they are loaded."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Final
 
 SETTINGS: Final = {
     "MKL_CBWR": "AUTO,STRICT",  # docs/adr/0011: a product has the same bits for any number of threads
-    "THP_MEM_ALLOC_ENABLE": "1",  # docs/adr/0009: tensors of megabytes lie on large pages
-    "GOMP_SPINCOUNT": "10000",  # docs/adr/0013: a thread that waits soon leaves its core to other work
+    "THP_MEM_ALLOC_ENABLE": "1",  # docs/adr/0009: large tensors use large memory pages
+    "GOMP_SPINCOUNT": "10000",  # docs/adr/0013: a waiting thread soon yields its core
 }
 
 
@@ -18,23 +18,23 @@ def configure_runtime() -> dict[str, str]:
     """Set the environment variables that make training reproducible and fast; call it before importing PyTorch.
 
     ``MKL_CBWR`` makes matrix products independent of the number of threads, ``THP_MEM_ALLOC_ENABLE`` makes steps on
-    large hypergraphs faster, ``GOMP_SPINCOUNT`` makes them faster on a busy machine. A variable that is set already
-    stays as it is, and ``GOMP_SPINCOUNT`` is left alone where ``OMP_WAIT_POLICY`` is set. The `edhnn` command calls
-    this; ``import edhnn`` does not. Processes started later inherit the variables.
+    large hypergraphs faster, ``GOMP_SPINCOUNT`` makes them faster on a busy machine. A variable that is already set is
+    not changed, and ``GOMP_SPINCOUNT`` is not set if ``OMP_WAIT_POLICY`` is. The `edhnn` command calls this function;
+    ``import edhnn`` does not. Processes started later inherit the variables.
 
     Returns:
-        The variables and their values now.
+        The variables and their values after the call.
 
     Warns:
-        RuntimeWarning: if a variable is set now and PyTorch is loaded already, which reads it only once.
+        RuntimeWarning: if a variable is set after PyTorch was loaded, which reads it only once.
     """
     skipped = {"GOMP_SPINCOUNT"} if "OMP_WAIT_POLICY" in os.environ else set()
     missing = {name: value for name, value in SETTINGS.items() if name not in os.environ and name not in skipped}
     os.environ.update(missing)
     if missing and "torch" in sys.modules:
         warnings.warn(
-            "configure_runtime() must be called before PyTorch is imported. It is imported already, so in this process "
-            f"there may be no effect of {', '.join(missing)}.",
+            "Call configure_runtime() before PyTorch is imported. It is already imported, so that "
+            f"{', '.join(missing)} may have no effect in this process.",
             RuntimeWarning,
             stacklevel=2,
         )
@@ -42,5 +42,5 @@ def configure_runtime() -> dict[str, str]:
 
 
 def runtime_settings() -> dict[str, str]:
-    """Return those of the variables that are set, with their values."""
+    """Return the variables that are set, with their values."""
     return {name: os.environ[name] for name in SETTINGS if name in os.environ}

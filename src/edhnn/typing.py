@@ -1,7 +1,7 @@
 """Types used across the package.
 
-Dimensions: ``N`` nodes, ``E`` hyperedges, ``I`` incidences (v, e), ``D`` features. Suffixes name where a tensor
-lives: none or ``_v`` nodes, ``_e`` hyperedges, ``_ev`` incidences.
+Dimensions: ``N`` nodes, ``E`` hyperedges, ``I`` incidences (v, e), ``D`` features. The suffix of a tensor's name gives
+the meaning of its rows: none or ``_v`` nodes, ``_e`` hyperedges, ``_ev`` incidences.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ IndexArray = npt.NDArray[np.integer[Any]]
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 NodeOrEdgeId = str | int
-"""An identifier as its owner wrote it. ``1`` and ``"1"`` are different ids."""
+"""An identifier as in the input. ``1`` and ``"1"`` are different ids."""
 JsonObject = dict[str, Any]
 
 
 @runtime_checkable
 class ByteWriter(Protocol):
-    """A place for bytes: a file, a compressed file, a checksum."""
+    """A destination for bytes: a file, a compressed file, a checksum."""
 
     def write(self, data: bytes, /) -> int:
-        """Take all of ``data``."""
+        """Write all of ``data``."""

@@ -1,4 +1,4 @@
-"""What every potential of the registry must do, for each power that it has; a new one is tested without a line here."""
+"""The contract of the registered potentials, for each of their powers. New potentials are tested automatically."""
 
 import pytest
 import torch
@@ -46,14 +46,14 @@ def close(actual, expected, tolerance=1e-9):
 
 
 @pytest.mark.parametrize("name", POTENTIALS)
-def test_it_has_a_power_and_refuses_others_by_name(name):
+def test_an_unsupported_power_raises_an_error(name):
     assert powers_of(name)
     with pytest.raises(UsageError, match="power|Power"):
         make_potential(name, -1)
 
 
 @every_potential
-def test_it_is_what_it_declares(name, power):
+def test_the_declared_traits_are_true(name, power):
     potential = make_potential(name, power)
     assert isinstance(potential, HyperedgePotential)
     traits = traits_of(potential)
@@ -66,11 +66,11 @@ def test_it_is_what_it_declares(name, power):
     if traits.quadratic:
         z, step = values(), 1e-3
         close(potential.value(3 * z, hypergraph()), 9 * potential.value(z, hypergraph()))
-        place = 4
+        incidence = 4
         bump = torch.zeros_like(z)
-        bump[place] = step
+        bump[incidence] = step
         change = potential.grad(z + bump, hypergraph()) - potential.grad(z - bump, hypergraph())
-        close(change[place] / (2 * step), potential.curvature(hypergraph(), z)[place].expand(2), 1e-6)
+        close(change[incidence] / (2 * step), potential.curvature(hypergraph(), z)[incidence].expand(2), 1e-6)
 
 
 @every_potential
@@ -81,35 +81,35 @@ def test_grad_is_the_derivative_of_value(name, power):
 
 
 @every_potential
-def test_the_order_of_members_does_not_matter(name, power):
-    potential, joined, z = make_potential(name, power), hypergraph(), values()
+def test_permuting_members_permutes_grad_and_prox(name, power):
+    potential, graph, z = make_potential(name, power), hypergraph(), values()
     generator = torch.Generator().manual_seed(3)
     shuffled = torch.randperm(len(z), generator=generator)
-    order = shuffled[torch.sort(joined.edge_index[shuffled], stable=True).indices]
-    close(potential.value(z[order], joined), potential.value(z, joined))
-    close(potential.grad(z[order], joined), potential.grad(z, joined)[order])
+    order = shuffled[torch.sort(graph.edge_index[shuffled], stable=True).indices]
+    close(potential.value(z[order], graph), potential.value(z, graph))
+    close(potential.grad(z[order], graph), potential.grad(z, graph)[order])
     if traits_of(potential).has_prox:
         step = dict(step_size=0.3)
-        close(potential.prox(z[order], joined, **step), potential.prox(z, joined, **step)[order], 1e-7)
+        close(potential.prox(z[order], graph, **step), potential.prox(z, graph, **step)[order], 1e-7)
 
 
 @every_potential
-def test_weights_of_hyperedges_multiply_it(name, power):
+def test_hyperedge_weights_multiply_the_value(name, power):
     potential, z = make_potential(name, power), values()
     weight = hypergraph().edge_weight.double()[:, None]
     close(potential.value(z, hypergraph()), weight * potential.value(z, hypergraph(None)))
 
 
 @every_potential
-def test_prox_minimises(name, power):
-    potential, a, joined = make_potential(name, power), values(), hypergraph()
+def test_prox_minimises_its_objective(name, power):
+    potential, a, graph = make_potential(name, power), values(), hypergraph()
     if not traits_of(potential).has_prox:
         pytest.skip("no proximal operator for this power")
 
     def objective(z):
-        return 0.4 * potential.value(z, joined) + by_edge((z - a) ** 2) / 2
+        return 0.4 * potential.value(z, graph) + by_edge((z - a) ** 2) / 2
 
-    z = potential.prox(a, joined, step_size=0.4)
+    z = potential.prox(a, graph, step_size=0.4)
     least = objective(z)
     for seed in range(20):
         for reach in (1.0, 1e-2, 1e-4):
@@ -117,21 +117,21 @@ def test_prox_minimises(name, power):
 
 
 @every_potential
-def test_convexity_is_true_where_it_is_claimed(name, power):
-    potential, joined = make_potential(name, power), hypergraph()
-    if not potential.convex_on(joined):
+def test_the_potential_is_convex_if_convex_on_returns_true(name, power):
+    potential, graph = make_potential(name, power), hypergraph()
+    if not potential.convex_on(graph):
         pytest.skip("not convex")
     for seed in range(10):
         a, b = values(seed), values(seed + 100)
-        middle = potential.value((a + b) / 2, joined)
-        assert bool((middle <= (potential.value(a, joined) + potential.value(b, joined)) / 2 + 1e-10).all())
+        middle = potential.value((a + b) / 2, graph)
+        assert bool((middle <= (potential.value(a, graph) + potential.value(b, graph)) / 2 + 1e-10).all())
 
 
 @every_potential
-def test_it_diffuses_by_name(name, power):
+def test_the_potential_can_be_diffused_by_name(name, power):
     x = torch.rand(9, 1, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     solution = diffuse(hypergraph(), x, potential=name, power=power, tolerance=1e-3, max_steps=3000, throw=False)
-    close(solution.value[8], x[8])  # an isolated node stays
+    close(solution.value[8], x[8])  # an isolated node keeps its value
     assert bool(torch.isfinite(solution.value).all())
     if make_potential(name, power).convex_on(hypergraph()):
         assert solution.last.gap <= 1e-2 * abs(solution.last.objective)

@@ -1,4 +1,4 @@
-"""Pairs of one diffusion step: what the solvers do, drawn from a seed, written whole or not at all."""
+"""Pairs of one diffusion step: equal to a solver's step, drawn from a seed, written without partial files."""
 
 import json
 
@@ -38,7 +38,7 @@ def files(folder):
 
 
 @pytest.mark.parametrize(("kind", "name", "options", "potential", "eta"), STEPS)
-def test_an_output_is_one_step_of_the_solver_from_its_input(tmp_path, kind, name, options, potential, eta):
+def test_an_output_is_one_solver_step_from_its_input(tmp_path, kind, name, options, potential, eta):
     about = WRITERS[kind](SMALL, name, tmp_path / "pairs", count=9, seed=3, **options)
     x, y, read_about = read_pairs(tmp_path / "pairs")
     assert read_about == about
@@ -56,7 +56,7 @@ def test_an_output_is_one_step_of_the_solver_from_its_input(tmp_path, kind, name
     assert ("warning" in about) == (options.get("clique") == "literal")
 
 
-def test_the_admm_step_is_the_closed_form(tmp_path):
+def test_the_admm_step_equals_the_closed_form(tmp_path):
     hypergraph = uniform_hypergraph(30, 40, 5, seed=1)
     admm_pairs(hypergraph, "tv", tmp_path / "pairs", count=2)
     x, y, _ = read_pairs(tmp_path / "pairs")
@@ -67,9 +67,7 @@ def test_the_admm_step_is_the_closed_form(tmp_path):
 
 
 @pytest.mark.parametrize(("kind", "name", "options", "potential", "eta"), STEPS)
-def test_a_seed_gives_the_same_bytes_however_large_the_blocks(
-    tmp_path, monkeypatch, kind, name, options, potential, eta
-):
+def test_a_seed_gives_the_same_bytes_for_any_block_size(tmp_path, monkeypatch, kind, name, options, potential, eta):
     WRITERS[kind](SMALL, name, tmp_path / "one", count=7, seed=5, **options)
     monkeypatch.setattr(diffusion_pairs, "VALUES_PER_BLOCK", 25)
     WRITERS[kind](SMALL, name, tmp_path / "two", count=7, seed=5, **options)
@@ -84,7 +82,7 @@ def test_a_seed_gives_the_same_bytes_however_large_the_blocks(
     assert files(tmp_path / "two") == three
 
 
-def test_inputs_do_not_depend_on_the_potential_and_have_the_law_of_the_paper(tmp_path):
+def test_inputs_do_not_depend_on_the_potential_and_have_the_paper_s_distribution(tmp_path):
     hypergraph = Hypergraph.from_hyperedges([[0, 1]], num_nodes=2000)
     gradient_pairs(hypergraph, "tv", tmp_path / "tv", count=300)
     gradient_pairs(hypergraph, "ce", tmp_path / "ce", count=300)
@@ -107,16 +105,15 @@ def test_variance_ratios_on_senate(real_data, tmp_path, name, clique, ratio):
     assert about["variance_ratio"] == pytest.approx(ratio, rel=0.1)
 
 
-def test_the_hyperedges_are_named_by_their_checksum(tmp_path):
-    found = {
-        seed: gradient_pairs(uniform_hypergraph(9, 5, 3, seed=seed), "tv", tmp_path / str(seed), count=1)
-        for seed in (0, 1)
-    }
-    assert found[0]["hyperedges_sha256"] != found[1]["hyperedges_sha256"]
-    assert (found[0]["num_nodes"], found[0]["num_edges"], found[0]["num_incidences"]) == (9, 5, 15)
+def test_the_checksum_and_counts_of_the_hyperedges_are_recorded(tmp_path):
+    one, other = (
+        gradient_pairs(uniform_hypergraph(9, 5, 3, seed=seed), "tv", tmp_path / str(seed), count=1) for seed in (0, 1)
+    )
+    assert one["hyperedges_sha256"] != other["hyperedges_sha256"]
+    assert (one["num_nodes"], one["num_edges"], one["num_incidences"]) == (9, 5, 15)
 
 
-def test_uniform_hypergraphs():
+def test_uniform_hypergraphs_have_the_requested_sizes_and_seed():
     drawn = uniform_hypergraph(seed=4)
     assert (drawn.num_nodes, drawn.num_edges) == (1000, 1000)
     assert set(drawn.edge_size.tolist()) == {20}
@@ -127,7 +124,7 @@ def test_uniform_hypergraphs():
         uniform_hypergraph(3, 1, 4)
 
 
-def test_nothing_is_left_behind_on_failure(tmp_path, monkeypatch):
+def test_a_failure_leaves_no_file_and_changes_none(tmp_path, monkeypatch):
     weighted = Hypergraph(
         SMALL.node_index,
         SMALL.edge_index,
@@ -135,7 +132,7 @@ def test_nothing_is_left_behind_on_failure(tmp_path, monkeypatch):
         SMALL.num_edges,
         incidence_weight=torch.ones(SMALL.num_incidences),
     )
-    with pytest.raises(DataError, match="no place for incidence weights"):
+    with pytest.raises(DataError, match="do not support incidence weights"):
         gradient_pairs(weighted, "tv", tmp_path / "pairs")
     assert not list(tmp_path.iterdir())
     gradient_pairs(SMALL, "tv", tmp_path / "pairs", count=2)
@@ -153,7 +150,7 @@ def test_nothing_is_left_behind_on_failure(tmp_path, monkeypatch):
     assert files(tmp_path / "pairs") == before
 
 
-def test_a_folder_that_holds_no_pairs_is_not_replaced(tmp_path):
+def test_a_folder_without_pairs_is_not_replaced(tmp_path):
     folder = tmp_path / "pairs"
     folder.mkdir()
     (folder / "thesis.txt").write_text("three years")
@@ -168,48 +165,48 @@ def test_a_folder_that_holds_no_pairs_is_not_replaced(tmp_path):
 
 
 @pytest.mark.usefixtures("without_shape_checks")
-def test_requests_that_cannot_be_meant(tmp_path):
+def test_invalid_arguments_raise_an_error(tmp_path):
     with pytest.raises(UsageError, match="potential must be one of ce, tv, lec. Got 'tvv' instead. Did you mean 'tv'"):
         gradient_pairs(SMALL, "tvv", tmp_path / "pairs")
     with pytest.raises(UsageError, match="clique expansion must be one of laplacian, literal"):
         gradient_pairs(SMALL, "ce", tmp_path / "pairs", clique="degree")
     with pytest.raises(UsageError, match="potential must be one of tv, lec. Got 'ce'"):
         admm_pairs(SMALL, "ce", tmp_path / "pairs")
-    with pytest.raises(UsageError, match="one pair and one node at least. Got 0 and 7"):
+    with pytest.raises(UsageError, match="at least one pair and one node. Got 0 pairs and 7 nodes"):
         admm_pairs(SMALL, "tv", tmp_path / "pairs", count=0)
     assert not list(tmp_path.iterdir())
 
 
-def test_damaged_folders_are_refused(tmp_path):
+def test_damaged_folders_raise_an_error(tmp_path):
     folder = tmp_path / "pairs"
     with pytest.raises(UsageError, match="There is no file '.*about.json'"):
         read_pairs(folder)
     gradient_pairs(SMALL, "tv", folder, count=3)
     x, y, about = read_pairs(folder)
     assert isinstance(x, np.memmap) and not y.flags.writeable
-    whole = (folder / "y.npy").read_bytes()
-    (folder / "y.npy").write_bytes(whole[:-8])
-    with pytest.raises(DataError, match="y.npy: The file must be a whole npy array"):
+    y_bytes = (folder / "y.npy").read_bytes()
+    (folder / "y.npy").write_bytes(y_bytes[:-8])
+    with pytest.raises(DataError, match="y.npy: The file must be a complete npy array"):
         read_pairs(folder)
     (folder / "y.npy").write_bytes(b"")
-    with pytest.raises(DataError, match="y.npy: The file must be a whole npy array"):
+    with pytest.raises(DataError, match="y.npy: The file must be a complete npy array"):
         read_pairs(folder)
     np.savez(folder / "y.npz", y=np.zeros((3, 7)))
     (folder / "y.npz").rename(folder / "y.npy")
-    with pytest.raises(DataError, match="y.npy: The file must be a whole npy array"):
+    with pytest.raises(DataError, match="y.npy: The file must be a complete npy array"):
         read_pairs(folder)
     (folder / "y.npy").write_bytes(b"PK\x03\x04 and no more")
-    with pytest.raises(DataError, match="y.npy: The file must be a whole npy array"):
+    with pytest.raises(DataError, match="y.npy: The file must be a complete npy array"):
         read_pairs(folder)
-    said = (folder / "about.json").read_bytes()
+    about_bytes = (folder / "about.json").read_bytes()
     (folder / "about.json").write_bytes(b'{"a": "\xff"}')
     with pytest.raises(DataError, match="about.json: The file must be a JSON object"):
         read_pairs(folder)
-    (folder / "about.json").write_bytes(said)
+    (folder / "about.json").write_bytes(about_bytes)
     (folder / "y.npy").unlink()
     with pytest.raises(UsageError, match="There is no file '.*y.npy'"):
         read_pairs(folder)
-    (folder / "y.npy").write_bytes(whole)
+    (folder / "y.npy").write_bytes(y_bytes)
     (folder / "about.json").write_text(json.dumps({**about, "count": 4}))
     with pytest.raises(DataError, match=r"x.npy: The array must be float32 of shape \[4, 7\].*Got float32 of shape"):
         read_pairs(folder)

@@ -1,4 +1,4 @@
-"""Data made here: class counts, homophily as printed, the exact random streams, and true neighbours."""
+"""Generated data: class counts, the published homophily, exact random streams, and nearest neighbours."""
 
 import hashlib
 
@@ -26,7 +26,7 @@ HOMOPHILY = {
 
 
 @pytest.mark.parametrize("alpha", [1, 2, 3, 4, 5, 6, 7])
-def test_every_hyperedge_holds_alpha_nodes_of_one_class_and_the_rest_of_the_other(alpha):
+def test_every_hyperedge_has_alpha_nodes_of_one_class(alpha):
     dataset = contextual_sbm(alpha)
     hypergraph, y = dataset.hypergraph, dataset.y
     assert (hypergraph.num_nodes, hypergraph.num_edges, hypergraph.num_incidences) == (5000, 1000, 15000)
@@ -39,19 +39,19 @@ def test_every_hyperedge_holds_alpha_nodes_of_one_class_and_the_rest_of_the_othe
 
 
 @pytest.mark.parametrize("alpha", HOMOPHILY)
-def test_homophily_is_near_the_printed_row(alpha):
+def test_homophily_is_near_the_published_row(alpha):
     dataset = contextual_sbm(alpha)
     printed, with_self, without_self = HOMOPHILY[alpha]
     found = clique_homophily(dataset.hypergraph, dataset.y)
     alone = clique_homophily_without_self(dataset.hypergraph, dataset.y)
     assert found == pytest.approx(with_self, abs=0.01)
     assert alone == pytest.approx(without_self, abs=0.01)
-    assert alone - 0.01 < printed < found + 0.01  # the paper prints something between the two
+    assert alone - 0.01 < printed < found + 0.01  # the paper's value lies between the two
     pairs_alike = (alpha * (alpha - 1) + (15 - alpha) * (14 - alpha)) / 210
     assert alone == pytest.approx(pairs_alike, abs=0.01)
 
 
-def test_seeds_are_what_they_say():
+def test_each_seed_changes_only_its_part():
     one, same = contextual_sbm(3), contextual_sbm(3)
     other_edges, other_features = contextual_sbm(3, seed=1), contextual_sbm(3, feature_seed=1)
     assert one.hypergraph.same_as(same.hypergraph)
@@ -65,7 +65,7 @@ def test_seeds_are_what_they_say():
     assert details["features_sha256"] == tensor_sha256(other_features.x)
 
 
-def test_the_global_generators_are_not_touched():
+def test_the_global_generators_are_not_used():
     np.random.seed(5)
     torch.manual_seed(5)
     expected = np.random.rand(), torch.rand(1)
@@ -79,13 +79,13 @@ def test_the_global_generators_are_not_touched():
     ("minority", "sizes"),
     [(16, {}), (-1, {}), (1, dict(nodes_per_class=13)), (5, dict(nodes_per_class=3, edge_size=6))],
 )
-def test_hyperedges_that_do_not_fit_are_refused(minority, sizes):
-    with pytest.raises(UsageError, match=f"Got {minority}"):
+def test_hyperedges_larger_than_the_classes_raise_an_error(minority, sizes):
+    with pytest.raises(UsageError, match=f"Got a minority of {minority} and "):
         contextual_sbm(minority, **sizes)
     assert contextual_sbm(1, nodes_per_class=14).hypergraph.num_nodes == 28
 
 
-def test_small_blocks_at_the_edges():
+def test_pure_hyperedges_and_no_hyperedges():
     pure = contextual_sbm(0, nodes_per_class=4, num_hyperedges=6, edge_size=4)
     assert set(map(tuple, pure.hypergraph.hyperedges())) <= {(0, 1, 2, 3), (4, 5, 6, 7)}
     none = contextual_sbm(1, nodes_per_class=4, num_hyperedges=0, edge_size=2)
@@ -93,7 +93,7 @@ def test_small_blocks_at_the_edges():
 
 
 @pytest.mark.parametrize(("noise", "seed", "width"), [(1.0, 0, 100), (0.6, 3, 7), (0.0, 0, 5)])
-def test_label_features_are_the_released_code_s_draw(noise, seed, width):
+def test_label_features_equal_the_draw_of_the_released_code(noise, seed, width):
     y = torch.tensor([2, 0, 1, 1, 4])
     mean = np.zeros((5, width))
     for node, label in enumerate(y.tolist()):
@@ -104,23 +104,23 @@ def test_label_features_are_the_released_code_s_draw(noise, seed, width):
     np.testing.assert_array_equal(found.numpy(), expected)
 
 
-def test_features_are_at_least_as_wide_as_there_are_classes():
+def test_there_are_at_least_as_many_features_as_classes():
     assert label_features(torch.tensor([3, 0]), width=2).shape == (2, 4)
     assert label_features(torch.zeros(0, dtype=torch.int64)).shape == (0, 100)
 
 
 @pytest.mark.parametrize("seed", [-1, 2**32])
-def test_seeds_that_numpy_does_not_take_are_refused(seed):
-    with pytest.raises(UsageError, match=f"seed of features must lie in 0..4294967295. Got {seed}"):
+def test_seeds_outside_numpys_range_raise_an_error(seed):
+    with pytest.raises(UsageError, match=f"seed of the features must lie in 0..4294967295. Got {seed}"):
         label_features(torch.tensor([0, 1]), seed=seed)
 
 
-def test_unlabelled_nodes_have_no_label_to_draw_from():
-    with pytest.raises(UsageError, match="only where every node has one"):
+def test_label_features_of_unlabelled_nodes_raise_an_error():
+    with pytest.raises(UsageError, match="only if every node has one"):
         label_features(torch.tensor([0, -1]))
 
 
-def test_a_tensor_s_hash_is_that_of_its_shape_and_bytes():
+def test_the_hash_of_a_tensor_depends_on_shape_and_bytes():
     tensor = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
     content = b"(2, 2)" + np.array([1, 2, 3, 4], "<f4").tobytes()
     assert tensor_sha256(tensor) == hashlib.sha256(content).hexdigest()
@@ -128,8 +128,8 @@ def test_a_tensor_s_hash_is_that_of_its_shape_and_bytes():
     assert tensor_sha256(tensor) != tensor_sha256(tensor.reshape(4, 1))
 
 
-def test_each_digit_stands_with_its_nearest_neighbours():
-    """Beside scikit-learn's brute force: the same distances, and the same neighbours wherever there is no tie."""
+def test_each_digit_shares_a_hyperedge_with_its_nearest_neighbours():
+    """Compare with scikit-learn's brute force: the same distances, and the same neighbours where there is no tie."""
     pixels, target = load_digits(return_X_y=True)
     dataset = digits()
     assert dataset.y.tolist() == target.tolist()
@@ -146,7 +146,7 @@ def test_each_digit_stands_with_its_nearest_neighbours():
     np.testing.assert_array_equal(ours[clear], np.sort(theirs[clear, :11], axis=1))
 
 
-def test_of_equally_near_digits_the_earlier_comes_first():
+def test_of_equally_near_digits_the_earlier_is_chosen():
     pixels = load_digits().data.astype(np.int64)
     for node, members in list(enumerate(digits(3).hypergraph.hyperedges()))[::97]:
         distance = ((pixels - pixels[node]) ** 2).sum(axis=1)

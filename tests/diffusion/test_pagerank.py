@@ -1,4 +1,4 @@
-"""PageRank as a diffusion problem against networkx, and sweep cuts against brute force."""
+"""PageRank as a diffusion problem compared with networkx, and sweep cuts with brute force."""
 
 import networkx
 import numpy as np
@@ -7,13 +7,13 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edhnn import ADMM, CliqueExpansion, DataError, Hypergraph, UsageError, pagerank_problem, solve, sweep_cut
+from edhnn import ADMM, CliqueExpansion, DataError, Hypergraph, UsageError, diffuse, pagerank_problem, solve, sweep_cut
 from tests.strategies import hyperedge_lists
 
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("restart", [0.15, 0.6])
-def test_pagerank_on_pairs_is_that_of_networkx(weighted, restart):
+def test_pagerank_on_pairs_agrees_with_networkx(weighted, restart):
     graph = networkx.karate_club_graph()
     nodes, pairs = graph.number_of_nodes(), list(graph.edges)
     weights = np.random.default_rng(0).uniform(0.5, 2, len(pairs)) if weighted else np.ones(len(pairs))
@@ -32,7 +32,7 @@ def test_pagerank_on_pairs_is_that_of_networkx(weighted, restart):
     assert float((degree * h).sum()) == pytest.approx(1, abs=1e-6)
 
 
-def test_pagerank_refuses_what_cannot_be_meant():
+def test_invalid_pagerank_arguments_raise_an_error():
     hypergraph = Hypergraph.from_hyperedges([[0, 1]], num_nodes=3)
     seeds = torch.tensor([[0.0], [0.0], [1.0]], dtype=torch.float64)
     with pytest.raises(UsageError, match="Node 2 is not"):
@@ -42,7 +42,7 @@ def test_pagerank_refuses_what_cannot_be_meant():
             pagerank_problem(hypergraph, seeds.flip(0), restart=restart)
 
 
-def test_pagerank_with_a_normalised_potential_weighs_it_by_one_minus_restart():
+def test_pagerank_weights_a_normalised_potential_by_one_minus_restart():
     hypergraph = Hypergraph.from_hyperedges([[0, 1, 2], [2, 3]])
     seeds = torch.tensor([[1.0], [0.0], [0.0], [0.0]], dtype=torch.float64)
     potential = CliqueExpansion(normalisation="laplacian")
@@ -64,7 +64,7 @@ def naive_conductance(hyperedges, weights, num_nodes, chosen):
 
 
 @given(hyperedge_lists(), st.data())
-def test_sweep_cut_is_brute_force_over_prefixes(drawn, data):
+def test_sweep_cut_agrees_with_brute_force_over_prefixes(drawn, data):
     num_nodes, hyperedges = drawn
     num_nodes = max(num_nodes, 2)
     weights = data.draw(st.lists(st.integers(0, 4), min_size=len(hyperedges), max_size=len(hyperedges)))
@@ -82,7 +82,7 @@ def test_sweep_cut_is_brute_force_over_prefixes(drawn, data):
     assert profile[len(found.members) - 1] == pytest.approx(min(profile), abs=1e-12)
 
 
-def test_sweep_finds_the_two_halves_and_keeps_to_the_largest_size():
+def test_sweep_finds_the_two_halves_and_respects_max_size():
     hypergraph = Hypergraph.from_hyperedges([[0, 1, 2], [0, 1], [3, 4, 5], [4, 5], [2, 3]])
     scores = torch.tensor([6.0, 5.0, 4.0, 3.0, 2.0, 1.0])
     found = sweep_cut(hypergraph, scores)
@@ -92,12 +92,12 @@ def test_sweep_finds_the_two_halves_and_keeps_to_the_largest_size():
 
 
 @pytest.mark.usefixtures("without_shape_checks")
-def test_sweep_refuses_what_cannot_be_swept():
-    with pytest.raises(UsageError, match="two nodes or more"):
+def test_invalid_sweep_arguments_raise_an_error():
+    with pytest.raises(UsageError, match="at least two nodes"):
         sweep_cut(Hypergraph.from_hyperedges([[0]]), torch.ones(1))
     pair = Hypergraph.from_hyperedges([[0, 1]])
     for scores in (torch.ones(3), torch.ones(2, 1)):
-        with pytest.raises(UsageError, match="Got 2, and scores of"):
+        with pytest.raises(UsageError, match="Got 2 nodes and scores of shape"):
             sweep_cut(pair, scores)
     for size in (0, -1):
         with pytest.raises(UsageError, match="must be 1 or more"):
@@ -109,7 +109,7 @@ def test_sweep_refuses_what_cannot_be_swept():
             pagerank_problem(pair, torch.ones(shape))
 
 
-def test_seeds_spread_over_many_nodes_are_ranked_as_exactly_as_few():
+def test_scores_scale_with_seeds_spread_over_many_nodes():
     nodes = 2000
     pairs = Hypergraph.from_hyperedges([[node, (7 * node + 1) % nodes] for node in range(nodes)] + [[0, 1]])
     seeds = (torch.arange(nodes) % 2)[:, None].double()
@@ -118,18 +118,16 @@ def test_seeds_spread_over_many_nodes_are_ranked_as_exactly_as_few():
 
 
 @pytest.mark.usefixtures("without_shape_checks")
-def test_whole_scores_do_not_round_the_weights():
+def test_integer_scores_do_not_round_the_weights():
     hypergraph = Hypergraph.from_hyperedges([[0, 1, 2], [2, 3], [3, 4]], edge_weight=[0.5, 0.25, 0.5])
     scores = torch.tensor([5, 4, 3, 2, 1])
-    whole, real = sweep_cut(hypergraph, scores), sweep_cut(hypergraph, scores.double())
-    assert whole.profile.tolist() == real.profile.tolist()
-    assert 0 < whole.conductance < 1
+    integer, real = sweep_cut(hypergraph, scores), sweep_cut(hypergraph, scores.double())
+    assert integer.profile.tolist() == real.profile.tolist()
+    assert 0 < integer.conductance < 1
 
 
 @pytest.mark.usefixtures("without_shape_checks")
-def test_x_must_fit_and_be_finite():
-    from edhnn import diffuse
-
+def test_x_must_have_the_right_shape_and_be_finite():
     pair = Hypergraph.from_hyperedges([[0, 1]])
     with pytest.raises(DataError, match=r"shape \[2, D\]"):
         diffuse(pair, torch.ones(3, 1))

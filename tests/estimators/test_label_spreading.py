@@ -227,7 +227,7 @@ def test_grid_search_over_strength_and_potential():
         ({"potential": "tv", "power": 3}, UsageError, "power of 'tv' must be 1 or 2. Got 3"),
         ({"strength": 0.0}, UsageError, "strength must be finite and positive, or no label moves. Got 0.0"),
         ({"solver": "newton"}, UsageError, "solver must be one of"),
-        ({"potential": "tv", "solver": "cg"}, UsageError, "clique expansion with the squared distance only"),
+        ({"potential": "tv", "solver": "cg"}, UsageError, "only solve the clique expansion with the squared distance"),
         ({"normalisation": "degre"}, UsageError, "normalisation must be one of .* Did you mean 'degree'"),
     ],
 )
@@ -269,7 +269,7 @@ def test_input_that_cannot_be_meant():
 def test_too_few_steps_are_a_warning_and_the_gap_says_how_far():
     incidence, truth = communities()
     model = spreading("tv", max_steps=3, tolerance=1e-12)
-    with pytest.warns(ConvergenceWarning, match=r"not reached within the allowed steps; raise max_steps.*The gap is"):
+    with pytest.warns(ConvergenceWarning, match=r"within the allowed steps. Raise `max_steps=`.*The gap is"):
         model.fit(incidence, hidden(truth, range(8)))
     assert model.n_iter_ == 3 and model.gap_ > 1e-9
 

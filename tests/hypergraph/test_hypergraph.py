@@ -31,14 +31,14 @@ def test_both_compressed_orders_agree_with_the_pairs(drawn):
     num_nodes, hyperedges = drawn
     hypergraph = Hypergraph.from_hyperedges(hyperedges, num_nodes=num_nodes)
     for v in range(num_nodes):
-        place = hypergraph.node_order[hypergraph.node_ptr[v] : hypergraph.node_ptr[v + 1]]
-        assert hypergraph.node_index[place].tolist() == [v] * len(place)
-        assert hypergraph.edge_index[place].tolist() == [e for e, members in enumerate(hyperedges) if v in members]
+        incidences = hypergraph.node_order[hypergraph.node_ptr[v] : hypergraph.node_ptr[v + 1]]
+        assert hypergraph.node_index[incidences].tolist() == [v] * len(incidences)
+        assert hypergraph.edge_index[incidences].tolist() == [e for e, members in enumerate(hyperedges) if v in members]
     assert sorted(hypergraph.node_order.tolist()) == list(range(hypergraph.num_incidences))
 
 
 @given(hyperedge_lists(), st.randoms(use_true_random=False), st.data())
-def test_the_order_of_the_pairs_does_not_matter_and_the_largest_weight_stays(drawn, random, data):
+def test_the_order_of_pairs_is_ignored_and_the_largest_weight_kept(drawn, random, data):
     num_nodes, hyperedges = drawn
     given_pairs = [(v, e) for e, members in enumerate(hyperedges) for v in members]
     weights = data.draw(st.lists(st.floats(0, 9), min_size=len(given_pairs), max_size=len(given_pairs)))
@@ -80,7 +80,7 @@ def test_scipy_round_trip(drawn, weighted):
     assert Hypergraph.from_scipy(sp.csc_matrix(matrix), weighted=weighted).same_as(hypergraph)
 
 
-def test_more_hyperedges_than_nodes_and_no_hyperedge_at_all():
+def test_more_hyperedges_than_nodes_and_no_hyperedges_are_allowed():
     many = Hypergraph.from_hyperedges([[0]] * 5 + [[]], num_nodes=1)
     assert (many.num_nodes, many.num_edges, many.num_incidences) == (1, 6, 5)
     none = Hypergraph.from_hyperedges([], num_nodes=3)
@@ -97,7 +97,7 @@ def test_counts_are_stored_not_inferred():
     assert len(hypergraph.edge_size) == 4
 
 
-def test_it_is_frozen_and_does_not_share_memory_with_its_input():
+def test_a_hypergraph_is_frozen_and_does_not_share_memory_with_its_input():
     node, edge = torch.tensor([0, 1]), torch.tensor([0, 0])
     weight = torch.ones(1, dtype=torch.float64)
     hypergraph = Hypergraph(node, edge, 2, 1, edge_weight=weight)
@@ -109,7 +109,7 @@ def test_it_is_frozen_and_does_not_share_memory_with_its_input():
         hypergraph.num_nodes = 3
 
 
-def test_moving_keeps_everything():
+def test_moving_to_a_device_keeps_everything():
     hypergraph = Hypergraph.from_hyperedges([[0, 1, 1], []], num_nodes=3, edge_weight=[2.0, 1.0])
     moved = hypergraph.to("cpu")
     assert moved is not hypergraph
@@ -125,14 +125,14 @@ def test_moving_keeps_everything():
         (dict(node_index=[0, 3], edge_index=[0, 0], num_nodes=3, num_edges=1), "Got 3 at incidence 1"),
         (dict(node_index=[0, -1], edge_index=[0, 0], num_nodes=3, num_edges=1), "Got -1 at incidence 1"),
         (dict(node_index=[0], edge_index=[1], num_nodes=3, num_edges=1), "hyperedge number must lie in 0..0"),
-        (dict(node_index=[0], edge_index=[0, 0], num_nodes=3, num_edges=1), "one length. Got 1 and 2"),
+        (dict(node_index=[0], edge_index=[0, 0], num_nodes=3, num_edges=1), "equally long. Got 1 and 2"),
         (dict(node_index=[], edge_index=[], num_nodes=-1, num_edges=0), "0 or more. Got -1"),
         (dict(node_index=[0], edge_index=[0], num_nodes=1, num_edges=1, edge_weight=[-1.0]), "Got -1.0 at 0"),
         (dict(node_index=[0], edge_index=[0], num_nodes=1, num_edges=1, edge_weight=[float("nan")]), "Got nan"),
         (dict(node_index=[0], edge_index=[0], num_nodes=1, num_edges=1, incidence_weight=[1.0, 2.0]), "must be 1 "),
     ],
 )
-def test_bad_input_says_what_must_hold(arguments, message):
+def test_invalid_arguments_raise_an_error(arguments, message):
     tensors = {
         key: torch.tensor(value, dtype=torch.int64 if "index" in key else torch.float64)
         if isinstance(value, list)
@@ -144,7 +144,7 @@ def test_bad_input_says_what_must_hold(arguments, message):
 
 
 @pytest.mark.usefixtures("without_shape_checks")
-def test_floating_point_indices_are_refused():
+def test_floating_point_indices_raise_an_error():
     with pytest.raises(DataError, match="vector of integers"):
         Hypergraph(torch.tensor([0.0]), torch.tensor([0]), 1, 1)
 
@@ -177,7 +177,7 @@ def test_equality_is_identity_and_same_as_compares():
         ([np.array([0.0, 1.0])], 0, r".*0\.0.*"),
     ],
 )
-def test_members_that_are_no_node_numbers_are_refused_and_named(hyperedges, edge, value):
+def test_members_that_are_not_integers_raise_an_error(hyperedges, edge, value):
     with pytest.raises(DataError, match=rf"^hyperedge {edge}: Every member .* Got {value}\. Number.*edhnn.Ids"):
         Hypergraph.from_hyperedges(hyperedges)
 
@@ -193,5 +193,5 @@ def test_members_that_are_no_node_numbers_are_refused_and_named(hyperedges, edge
         [torch.tensor([0, 1]), [2]],
     ],
 )
-def test_members_may_be_integers_of_any_kind(hyperedges):
+def test_members_may_be_integers_of_any_type(hyperedges):
     assert list(Hypergraph.from_hyperedges(hyperedges).hyperedges()) == [[0, 1], [2]]

@@ -1,4 +1,4 @@
-"""The picture: drawn for every kind of dataset, with the right numbers in it, and without touching global state."""
+"""The picture of a dataset: drawn for every kind of dataset, with the right numbers, and without global state."""
 
 import sys
 import warnings
@@ -28,7 +28,7 @@ def classes(labels, **known):
 
 
 def long_tail():
-    """Degrees up to 500 with isolated nodes, so logarithmic bins."""
+    """Make degrees up to 500 with isolated nodes, which give logarithmic bins."""
     hyperedges = [[0, number] for number in range(1, 501)]
     return dataset(hyperedges, 520, y=torch.arange(520) % 60, task="classification")
 
@@ -69,7 +69,7 @@ def test_every_kind_is_drawn_without_a_warning(kind, tmp_path):
 
 @settings(max_examples=15)
 @given(hyperedge_lists())
-def test_every_hypergraph_can_be_pictured(drawn):
+def test_every_hypergraph_can_be_drawn(drawn):
     num_nodes, hyperedges = drawn
     assert len(picture(dataset(hyperedges, num_nodes)).axes) >= 4
 
@@ -82,31 +82,31 @@ def test_the_bars_are_the_counts():
     assert balance.get_title(loc="right") == "1 unlabelled"
 
 
-def test_long_tails_lose_no_node():
+def test_all_nodes_of_a_long_tail_are_drawn():
     degrees = picture(long_tail()).axes[1]
     assert degrees.get_xscale() == "log"
     assert sum(bar.get_height() for bar in degrees.patches) == 501
     assert "19 of 0 not drawn" in degrees.get_title(loc="right")
 
 
-def test_wide_ranges_without_a_tail_stay_linear_and_lose_nothing():
+def test_wide_ranges_without_a_tail_have_a_linear_axis_and_all_values():
     wide = [list(range(size)) for size in range(40, 100)]
     panel = picture(dataset(wide, 100)).axes[0]
     assert panel.get_xscale() == "linear"
     assert sum(bar.get_height() for bar in panel.patches) == 60
 
 
-def test_the_heat_map_is_the_class_of_a_co_member():
+def test_the_heat_map_shows_the_class_of_a_co_member():
     panel = picture(classes([0, 0, 1, 1, 2, 2, -1])).axes[3]
     np.testing.assert_allclose(panel.images[0].get_array(), [[1 / 3, 2 / 3, 0], [2 / 3, 1 / 3, 0], [0, 0, 1]])
 
 
-def test_components_are_drawn_where_there_are_no_classes():
+def test_components_are_drawn_without_classes():
     panel = picture(dataset()).axes[3]
     assert [bar.get_height() for bar in panel.patches] == [4, 2, 1]
 
 
-def test_the_title_says_what_it_is():
+def test_the_title_has_name_and_counts():
     (title,) = [text.get_text() for text in picture(dataset()).texts]
     assert title == "seven: 7 nodes, 3 hyperedges, 8 memberships"
 

@@ -1,4 +1,4 @@
-"""Pictures of names that are not mathematics, and in scripts the font does not have."""
+"""Pictures with names that look like mathematics or use scripts missing from the font."""
 
 import warnings
 
@@ -10,7 +10,7 @@ from edhnn.plotting.training import confusion_picture, error_picture, learning_c
 TITLE = "ed-hnn on $10%-$20%, 日本"
 
 
-def test_names_are_drawn_as_they_are(tmp_path):
+def test_names_are_drawn_as_plain_text(tmp_path):
     metrics = {"accuracy": 0.5}
     epoch = {"epoch": 1, "loss": 1.0, "train": metrics, "valid": metrics, "best_epoch": 1}
     figures = [

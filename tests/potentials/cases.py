@@ -1,4 +1,4 @@
-"""Every hyperedge potential and option, each beside its definition in plain Python and, where one exists, in cvxpy."""
+"""Every hyperedge potential and option, with its definition in plain Python and, where possible, in cvxpy."""
 
 import warnings
 from collections.abc import Callable
@@ -18,13 +18,13 @@ WEIGHTS = [1.0, 2.0, 0.5, 1.5, 1.0, 0.7, 2.5, 1.0, 0.0, 0.3]  # node 8 is in a h
 
 
 def falling_cut(size):
-    """Non-increasing, summing to 0, neither balanced nor total variation."""
+    """Return non-increasing weights that sum to 0, neither balanced nor total variation."""
     y = np.sort(np.cos(np.arange(1.0, size + 1)))[::-1]
     return (y - y.mean()).tolist() if size else []
 
 
 def arbitrary_cut(size):
-    """Neither monotone nor summing to 0."""
+    """Return weights that are not monotone and do not sum to 0."""
     return [float(np.cos(3.0 * rank + 1)) for rank in range(size)]
 
 
@@ -153,7 +153,7 @@ def over(cases):
 
 
 def standard(weighted=True):
-    """Sizes 0 to 7, an edge of weight 0, singletons, a repeated hyperedge, and an isolated node."""
+    """Make sizes 0 to 7, a hyperedge of weight 0, singletons, a repeated hyperedge, and an isolated node."""
     return Hypergraph.from_hyperedges(HYPEREDGES, num_nodes=10, edge_weight=WEIGHTS if weighted else None)
 
 
@@ -164,14 +164,14 @@ cvx_cases = over([case for case in CASES if case.cvx])
 
 
 def draw(hypergraph, *, seed=0, columns=3, dtype=torch.float64, scale=1.0):
-    """Values on incidences, without ties."""
+    """Draw values on incidences, without ties."""
     generator = torch.Generator().manual_seed(seed)
     drawn = scale * torch.randn(hypergraph.num_incidences, columns, generator=generator, dtype=torch.float64)
     return drawn.to(dtype)
 
 
 def draw_tied(hypergraph, *, seed=0, columns=3):
-    """Small integers on incidences: ties in almost every hyperedge."""
+    """Draw small integers on incidences, with ties in almost every hyperedge."""
     generator = torch.Generator().manual_seed(seed)
     return torch.randint(-1, 3, (hypergraph.num_incidences, columns), generator=generator).double()
 
@@ -181,7 +181,7 @@ def weights_of(hypergraph):
 
 
 def scales_of(hypergraph):
-    """d^-1/2 for each node by loops; 0 without a degree."""
+    """Compute d^-1/2 for each node by loops; 0 for degree 0."""
     degree = [0.0] * hypergraph.num_nodes
     for weight, members in zip(weights_of(hypergraph), hypergraph.hyperedges(), strict=True):
         for v in members:
@@ -190,7 +190,7 @@ def scales_of(hypergraph):
 
 
 def naive_values(case, h_ev, hypergraph):
-    """w_e g(H_e) by loops."""
+    """Compute w_e g(H_e) by loops."""
     scale, bounds = scales_of(hypergraph), hypergraph.edge_ptr.tolist()
     rows = []
     for e, (weight, members) in enumerate(zip(weights_of(hypergraph), hypergraph.hyperedges(), strict=True)):
@@ -200,12 +200,12 @@ def naive_values(case, h_ev, hypergraph):
 
 
 def by_edge(z_ev, hypergraph):
-    """Sums over the members of each hyperedge."""
+    """Sum over the members of each hyperedge."""
     return z_ev.new_zeros(hypergraph.num_edges, z_ev.shape[1]).index_add(0, hypergraph.edge_index, z_ev)
 
 
 def clarabel(objective, constraints=()):
-    """The least value. At 1e-11 the answers are good to about 1e-10; asked for more, Clarabel may lose them again."""
+    """Return the minimum. A tolerance of 1e-11 gives about 1e-10; smaller ones can make Clarabel's result worse."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", r"[\s\S]*too many subexpressions")
         problem = cp.Problem(cp.Minimize(objective), list(constraints))

@@ -46,7 +46,7 @@ def test_prox_is_the_minimiser(potential, naive):
         assert float(z[v]) == pytest.approx(found.x, abs=1e-4)
 
 
-def test_prox_of_the_logistic_potential_from_far_on_the_wrong_side():
+def test_prox_of_the_logistic_potential_far_from_its_root():
     a, x, eta = (
         part.reshape(-1, 1)
         for part in torch.meshgrid(
@@ -58,7 +58,7 @@ def test_prox_of_the_logistic_potential_from_far_on_the_wrong_side():
     )
     z = Logistic().prox(a, x, eta)
     low, high = torch.minimum(a, a + eta * x), torch.maximum(a, a + eta * x)
-    for _ in range(200):  # by bisection alone
+    for _ in range(200):  # the reference uses bisection only
         middle = (low + high) / 2
         right = middle - a - eta * x * torch.sigmoid(-x * middle) < 0
         low, high = torch.where(right, middle, low), torch.where(right, high, middle)
@@ -66,13 +66,13 @@ def test_prox_of_the_logistic_potential_from_far_on_the_wrong_side():
 
 
 @pytest.mark.usefixtures("without_shape_checks")
-def test_weights_and_labels_that_do_not_fit_the_nodes_are_refused():
+def test_weights_and_labels_of_wrong_shape_raise_an_error():
     with pytest.raises(DataError, match=r"shape \[N, 1\]. Got \[6\]"):
         SquaredDistance(weight=MU[:, 0])
     for bad in (0.0, -1.0, float("nan"), float("inf")):
         with pytest.raises(DataError, match="positive and finite. Got .* at node 1"):
             SquaredDistance(weight=torch.tensor([[1.0], [bad]]))
-    with pytest.raises(DataError, match="vector of truth values"):
+    with pytest.raises(DataError, match="vector of booleans"):
         FixedLabels(KNOWN[:, None])
     for potential in (SquaredDistance(weight=MU[:1]), FixedLabels(KNOWN[:1])):
         with pytest.raises(DataError, match="as nodes, 6. Got 1"):
@@ -96,7 +96,7 @@ def test_conjugate_is_the_supremum(potential, naive):
     torch.testing.assert_close(young, expected, rtol=1e-10, atol=1e-12)
 
 
-def test_outside_its_domain_the_conjugate_is_infinite():
+def test_the_conjugate_is_infinite_outside_its_domain():
     x = torch.tensor([[1.0], [1.0], [-1.0], [0.0]], dtype=torch.float64)
     r = torch.tensor([[0.5], [-1.5], [-0.1], [0.1]], dtype=torch.float64)
     assert Logistic().conjugate(r, x).isinf().all()
@@ -116,12 +116,12 @@ def test_fixed_labels():
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_an_infinite_step_is_that_of_an_isolated_node(dtype):
-    endless = torch.full((N, 1), torch.inf, dtype=dtype)
+def test_prox_with_an_infinite_step_as_for_an_isolated_node(dtype):
+    infinite = torch.full((N, 1), torch.inf, dtype=dtype)
     x, a = LABELS.to(dtype), POINTS.to(dtype)
-    assert torch.equal(SquaredDistance().prox(a, x, endless), x)
-    assert torch.equal(FixedLabels(KNOWN).prox(a, x, endless)[KNOWN], x[KNOWN])
-    z = Logistic().prox(a, x, endless)
+    assert torch.equal(SquaredDistance().prox(a, x, infinite), x)
+    assert torch.equal(FixedLabels(KNOWN).prox(a, x, infinite)[KNOWN], x[KNOWN])
+    z = Logistic().prox(a, x, infinite)
     assert z.isfinite().all()
     assert torch.equal(z[x == 0], a[x == 0])
     assert float(Logistic().value(z, x).max()) < 1e-9

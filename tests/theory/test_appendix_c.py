@@ -1,4 +1,4 @@
-"""Appendix C: put the exact gradient into an ED-HNN iteration and gradient descent comes out."""
+"""Appendix C: an ED-HNN iteration with the exact gradient as its operator is a gradient descent step."""
 
 import pytest
 import torch
@@ -16,7 +16,7 @@ WIDTH, STEP, STRENGTH = 3, 0.05, 0.7
     [CliqueExpansion(), DivergenceToMean(power=3.0), TotalVariation(power=2)],
     ids=lambda p: type(p).__name__,
 )
-def test_the_exact_gradient_in_gives_the_gradient_step_out(potential, edge_weight):
+def test_edhnn_with_the_exact_gradient_is_gradient_descent(potential, edge_weight):
     hyperedges = [[0, 1, 2, 3], [2, 3, 4], [5], [0, 4, 5], [1, 5]]
     hypergraph = Hypergraph.from_hyperedges(hyperedges, num_nodes=7, edge_weight=edge_weight)
     x = torch.randn(7, WIDTH, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
@@ -43,7 +43,7 @@ def test_the_exact_gradient_in_gives_the_gradient_step_out(potential, edge_weigh
 
 
 class Wrapped(torch.nn.Module):
-    """A potential's gradient where the network keeps its operator."""
+    """A potential's gradient as the operator of a network."""
 
     def __init__(self, grad):
         super().__init__()
@@ -53,7 +53,7 @@ class Wrapped(torch.nn.Module):
         return self.grad(z_ev, hypergraph)
 
 
-def test_any_hyperedge_operator_has_sums_at_the_nodes():
+def test_sum_to_nodes_accepts_any_hyperedge_operator():
     hypergraph = Hypergraph.from_hyperedges([[0, 1], [1, 2]])
     h = torch.tensor([[1.0], [2.0], [5.0]], dtype=torch.float64)
     expected = torch.tensor([[-4.0], [4.0 - 12.0], [12.0]], dtype=torch.float64)

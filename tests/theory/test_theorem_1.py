@@ -1,7 +1,7 @@
 """Theorem 1, constructively: an equivariant function is rho(z_i, sum_j phi(z_j)), phi the powers up to K.
 
 The power sums determine the multiset: Newton's identities turn them into the coefficients of the polynomial whose roots
-are its members. So rho may recover the others from the sums less phi(z_i), and evaluate psi itself.
+are its members. So rho can recover the other members from the sums less phi(z_i), and evaluate psi.
 """
 
 import numpy as np
@@ -16,7 +16,7 @@ def phi(z, largest):
 
 
 def coefficients(sums):
-    """Newton's identities: the monic polynomial whose roots have these power sums, highest power first."""
+    """Return the monic polynomial whose roots have these power sums, highest power first (Newton's identities)."""
     elementary = [1.0]
     for k in range(1, len(sums) + 1):
         terms = [(-1) ** (i - 1) * elementary[k - i] * sums[i - 1] for i in range(1, k + 1)]
@@ -25,12 +25,12 @@ def coefficients(sums):
 
 
 def multiset(sums):
-    """The real numbers, in ascending order, with these power sums."""
+    """Return the real numbers, in ascending order, with these power sums."""
     return np.sort(np.roots(coefficients(sums)).real) if len(sums) else np.zeros(0)
 
 
 def rho(psi, z_i, sums):
-    """Step 3 of the proof: rho(x, y) = tau(x, Phi^{-1}(y - phi(x))), tau(x, rest) = psi(x, rest)_1."""
+    """Return rho(x, y) = tau(x, Phi^{-1}(y - phi(x))), tau(x, rest) = psi(x, rest)_1 (step 3 of the proof)."""
     rest = multiset((sums - phi(z_i, len(sums)))[: len(sums) - 1])
     return psi(np.concatenate([[z_i], rest]))[0]
 
@@ -52,7 +52,7 @@ def softmax(z):
 
 
 def ranked(z):
-    """By sorting: each entry times a sum of the sorted entries weighted by rank, less its distance to the median."""
+    """Return each entry times a rank-weighted sum of the sorted entries, less its distance to the median."""
     s = np.sort(z)
     return z * (s @ np.arange(1, len(z) + 1)) / len(z) - np.abs(z - np.median(z))
 
@@ -66,8 +66,8 @@ FUNCTIONS = {
 }
 
 
-def apart(rng, size):
-    """A point of [0, 1]^K whose entries are at least 0.05 apart, in no order."""
+def separated(rng, size):
+    """Draw a point of [0, 1]^K whose unsorted entries differ by at least 0.05."""
     while True:
         z = rng.random(size)
         if size < 2 or np.diff(np.sort(z)).min() > 0.05:
@@ -78,7 +78,7 @@ def apart(rng, size):
 def test_power_sums_determine_the_multiset(size):
     rng = np.random.default_rng(size)
     for _ in range(20):
-        z = apart(rng, size)
+        z = separated(rng, size)
         sums = sum(phi(entry, size) for entry in z)
         np.testing.assert_allclose(multiset(sums), np.sort(z), atol=1e-9)
 
@@ -88,14 +88,14 @@ def test_power_sums_determine_the_multiset(size):
 def test_any_equivariant_function_is_rho_of_a_sum(name, size):
     psi, rng = FUNCTIONS[name], np.random.default_rng(10 * size)
     for _ in range(10):
-        z = apart(rng, size)
+        z = separated(rng, size)
         sums = sum(phi(entry, size) for entry in z)  # one sum for all entries
         np.testing.assert_allclose([rho(psi, entry, sums) for entry in z], psi(z), atol=1e-6)
 
 
 @pytest.mark.parametrize("name", sorted(FUNCTIONS.keys() - {"lec-2-grad"}))  # it jumps at ties
-def test_at_ties_too_as_far_as_roots_go(name):
-    """The inverse is continuous but a double root halves the digits: a continuous psi still comes out."""
+def test_the_form_also_holds_at_ties(name):
+    """A double root halves the correct digits of the continuous inverse, which suffices for a continuous psi."""
     psi = FUNCTIONS[name]
     z = np.array([0.3, 0.8, 0.3, 0.6])
     sums = sum(phi(entry, 4) for entry in z)
@@ -103,9 +103,9 @@ def test_at_ties_too_as_far_as_roots_go(name):
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_conversely_the_form_is_equivariant(name):
+def test_the_form_is_equivariant(name):
     psi, rng = FUNCTIONS[name], np.random.default_rng(7)
-    z = apart(rng, 5)
+    z = separated(rng, 5)
     order = rng.permutation(5)
     np.testing.assert_allclose(psi(z[order]), psi(z)[order], atol=1e-12)
     sums = sum(phi(entry, 5) for entry in z)
@@ -114,7 +114,7 @@ def test_conversely_the_form_is_equivariant(name):
 
 
 def test_fewer_sums_do_not_suffice():
-    """{0.1, 0.5, 0.9} and another triple share their first two power sums: three are needed."""
+    """{0.1, 0.5, 0.9} and another triple have the same first two power sums, so that three are needed."""
     one, other = np.array([0.1, 0.5, 0.9]), multiset(np.array([1.5, 1.07, 0.86]))
     assert other.min() > 0
     assert other.max() < 1

@@ -1,4 +1,4 @@
-"""Datasets by name: catalogue, downloads and synthetic generators."""
+"""Datasets by name: catalogue, downloads and generators."""
 
 import lazy_loader
 

@@ -1,10 +1,10 @@
-"""Fetch the catalogue's datasets from where they were published, convert them and verify their content.
+"""Download the published datasets of the catalogue, convert them and verify their content.
 
-`sources.toml` says where each dataset was published and what it must contain. Its sources are tried in order. None is
-trusted: what arrives is converted to a dataset folder and must have the pinned content (`edhnn.data.fingerprints`).
+`sources.toml` lists the sources of each dataset, which are tried in order, and the checksums of its content. No source
+is trusted: the files are converted to a dataset folder, which must have these checksums (`edhnn.data.fingerprints`).
 
-pooch downloads the files: retries, checksums and temporary files are its work. Ours are the size limits, which hold
-while bytes arrive and while archives are unpacked, https for every address that a redirect leads to, and the content.
+pooch downloads the files, with retries, checksums and temporary files. This module adds size limits, which hold while
+bytes arrive and while archives are unpacked, https for every address of a redirect, and the check of the content.
 Decisions: docs/adr/0003, docs/adr/0016.
 """
 
@@ -18,7 +18,7 @@ import tempfile
 import tomllib
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -42,14 +42,14 @@ HUB = "https://huggingface.co"
 
 
 class _Files(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="via"):
-    """Files of one source, by their last names: none can be written outside the folder meant for it."""
+    """Files of one source. Plain names only, so that no file can be written outside the target folder."""
 
     files: tuple[str, ...]
 
     def __post_init__(self) -> None:
         for file in self.files:
             if not file or file in (".", "..") or PurePosixPath(file).name != file or "\\" in file:
-                raise UsageError(f"A source must list plain file names. Got '{file}'.")
+                raise UsageError(f"The files of a source must be plain file names. Got '{file}'.")
 
 
 class HubSource(_Files, frozen=True, kw_only=True, tag="hub"):
@@ -60,7 +60,7 @@ class HubSource(_Files, frozen=True, kw_only=True, tag="hub"):
     revision: str = "main"
 
     def address(self, endpoint: str | None) -> str:
-        """Return the folder's address; ``endpoint`` or the environment's ``HF_ENDPOINT`` names a mirror."""
+        """Return the folder's address; ``endpoint`` or the environment variable ``HF_ENDPOINT`` sets a mirror."""
         hub = endpoint or os.environ.get("HF_ENDPOINT") or HUB
         return f"{hub.rstrip('/')}/datasets/{self.repository}/resolve/{self.revision}/{self.folder}/"
 
@@ -69,7 +69,7 @@ class HubSource(_Files, frozen=True, kw_only=True, tag="hub"):
 
 
 class WebSource(_Files, frozen=True, kw_only=True, tag="web"):
-    """Files at one address, which ends in a slash; ``sha256`` gives the checksum of those for which it is known."""
+    """Files at one address, which ends in a slash; ``sha256`` holds the known checksums by file name."""
 
     address: str
     sha256: dict[str, str] = {}
@@ -79,7 +79,7 @@ class WebSource(_Files, frozen=True, kw_only=True, tag="web"):
 
 
 class ArchiveSource(_Files, frozen=True, kw_only=True, tag="archive"):
-    """Files of one folder of a zip or tar archive; ``sha256`` is that of the archive, where it is known."""
+    """Files of one folder of a zip or tar archive; ``sha256`` is the checksum of the archive, if known."""
 
     address: str
     folder: str
@@ -97,11 +97,11 @@ class PublishedDataset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     Attributes:
         format: ``legacy-pickle`` (three pickles) or ``cornell`` (`hyperedges-*.txt` and `node-labels-*.txt`).
-        licence: The terms, as far as its publisher states them.
-        content: The checksums that `content_digests` must give after conversion.
-        sources: Where to get it, in the order to try.
-        name: The catalogue's name.
-        class_names: Names of the classes, for formats that do not carry them.
+        licence: The licence, as far as its publisher states it.
+        content: The checksums that `content_digests` must return after conversion.
+        sources: The sources, in the order to try them.
+        name: Its name in the catalogue.
+        class_names: Names of the classes, for formats without class names.
     """
 
     format: Literal["legacy-pickle", "cornell"]
@@ -121,7 +121,7 @@ def published_datasets() -> dict[str, PublishedDataset]:
 
 
 def published_dataset(name: str) -> PublishedDataset:
-    """Return the published dataset of this name; raise `UsageError` with the nearest name if there is none."""
+    """Return the published dataset of this name; raise `UsageError` with the known names if there is none."""
     datasets = published_datasets()
     if name not in datasets:
         raise unknown_name("dataset", name, datasets)
@@ -131,11 +131,11 @@ def published_dataset(name: str) -> PublishedDataset:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patience:
-    """How long to wait for a server, and how often to ask it.
+    """Timeout and retries of a download.
 
     Attributes:
-        timeout: Seconds without an answer or a byte after which an attempt fails.
-        attempts: How often to try in all.
+        timeout: Seconds without a response or a byte after which an attempt fails.
+        attempts: The most attempts.
     """
 
     timeout: float = 30.0
@@ -143,7 +143,7 @@ class Patience:
 
 
 DOWNLOAD_LIMITS = Limits(max_bytes=2**30)
-"""The published files of the catalogue are all much smaller."""
+"""Much larger than every published file of the catalogue."""
 
 
 def fetch(
@@ -155,45 +155,44 @@ def fetch(
     patience: Patience | None = None,
     endpoint: str | None = None,
 ) -> Path:
-    """Download a published dataset, convert it and verify what it contains.
+    """Download a published dataset, convert it and verify its content.
 
-    Sources are tried in order until one gives the pinned content. Only what is pinned is kept: hyperedges, class
-    labels and features, not the ids of the published files. A failure leaves no file.
+    Sources are tried in order until one has the pinned content: hyperedges, class labels and features. The ids of the
+    published files are dropped. A failure leaves no file. A destination that already has the pinned content is returned
+    without access to the network.
 
     Args:
         published: The dataset, from `edhnn.datasets.download.published_dataset`.
-        destination: The dataset folder to make; folders above it are made as needed.
-        force: Download even if the destination holds the dataset already, and replace what it holds.
+        destination: The dataset folder to make; missing parent folders are made.
+        force: Download even if the destination has the pinned content, and replace the destination.
         limits: Size limits, for each file.
-        patience: Timeouts and retries.
-        endpoint: The hub's address; by default the environment's ``HF_ENDPOINT``, else huggingface.co.
+        patience: Timeout and retries.
+        endpoint: The hub's address; by default the environment variable ``HF_ENDPOINT``, else huggingface.co.
 
     Returns:
-        The destination. If it held the pinned content already, the network was not touched.
+        The destination.
 
     Raises:
-        DownloadError: if no source gives the pinned content, or the destination holds something else.
-        UsageError: if the destination is a file, or holds something that is no dataset folder.
+        DownloadError: if no source has the pinned content, or the destination has other content.
+        UsageError: if the destination is a file, or a folder that is not a dataset folder.
         LimitError: if a file is larger than the limits allow.
     """
     check_folder(destination)
     try:
         if not force and _occupied(destination):
-            _need_pinned(published, destination, limits)
+            _check_content(published, destination, limits)
             return destination
         refuse_foreign(destination, HYPEREDGES, "dataset")
         destination.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=f".{destination.name}.", dir=destination.parent) as name:
             made = _from_first_good_source(published, Path(name), limits, patience or Patience(), endpoint)
             if not force and _occupied(destination):  # another process was faster
-                _need_pinned(published, destination, limits)
+                _check_content(published, destination, limits)
             else:
                 refuse_foreign(destination, HYPEREDGES, "dataset")
                 replace_folder(destination, made, aside=Path(name) / "replaced")
     except LimitError as error:
-        remedy = (
-            "No published file comes near this, so it is another file. Fetch again, with --force if it is here already."
-        )
+        remedy = "The published files are much smaller, so that this is another file. Fetch it again with `force=True`."
         raise LimitError(error.problem, path=error.path, where=error.where, remedy=remedy) from error
     except OSError as error:
         raise DownloadError(f"'{published.name}' could not be written to '{destination}': {error}.") from error
@@ -209,13 +208,13 @@ def _from_first_good_source(
 ) -> Path:
     """Make the converted and verified dataset folder inside ``folder``."""
     failures: list[DownloadError] = []
-    for place, source in enumerate(published.sources):
-        raw, made = folder / f"raw-{place}", folder / f"made-{place}"
+    for number, source in enumerate(published.sources):
+        raw, made = folder / f"raw-{number}", folder / f"made-{number}"
         raw.mkdir()
         try:
             retrieve(source, raw, limits, patience, endpoint)
             write_folder(_convert(published, source, raw, limits), made)
-            _need_pinned(published, made, limits)
+            _check_content(published, made, limits)
         except DownloadError as error:
             failures.append(error)
         else:
@@ -223,7 +222,7 @@ def _from_first_good_source(
     if len(failures) == 1:
         raise failures[0]
     causes = "".join(f"\n{source}: {error}" for source, error in zip(published.sources, failures, strict=True))
-    raise DownloadError(f"No source gave the dataset '{published.name}'.{causes}")
+    raise DownloadError(f"All sources of the dataset '{published.name}' failed.{causes}")
 
 
 def _convert(published: PublishedDataset, source: Source, raw: Path, limits: Limits) -> NodeDataset:
@@ -235,7 +234,7 @@ def _convert(published: PublishedDataset, source: Source, raw: Path, limits: Lim
     except LimitError:
         raise
     except (DataError, UsageError, StopIteration) as error:
-        raise DownloadError(f"What arrived from {source} cannot be read. {error}") from error
+        raise DownloadError(f"The files from {source} cannot be read. {error}") from error
     record = {"source": str(source), "licence": published.licence, "content_sha256": published.content}
     return NodeDataset(
         name=published.name,
@@ -248,20 +247,20 @@ def _convert(published: PublishedDataset, source: Source, raw: Path, limits: Lim
     )
 
 
-def _need_pinned(published: PublishedDataset, folder: Path, limits: Limits) -> None:
-    """Refuse a dataset folder whose content is not the pinned one."""
+def _check_content(published: PublishedDataset, folder: Path, limits: Limits) -> None:
+    """Check that a dataset folder has the pinned content."""
     try:
-        found = content_digests(read_folder(folder, limits))
+        digests = content_digests(read_folder(folder, limits))
     except LimitError:
         raise
     except (DataError, UsageError) as error:
         raise DownloadError(f"'{folder}' must hold the dataset '{published.name}'. {error}") from error
-    for part in sorted({*found, *published.content}):
-        pinned, got = published.content.get(part, "absent"), found.get(part, "absent")
-        if pinned != got:
+    for part in sorted({*digests, *published.content}):
+        pinned, digest = published.content.get(part, "absent"), digests.get(part, "absent")
+        if pinned != digest:
             raise DownloadError(
                 f"The {part} of the dataset '{published.name}' must have the sha256 {pinned}. "
-                f"Those in '{folder}' have {got}."
+                f"Got {digest} in '{folder}'."
             )
 
 
@@ -271,10 +270,10 @@ _MAX_ENTRIES = 10_000
 
 
 def retrieve(source: Source, folder: Path, limits: Limits, patience: Patience, endpoint: str | None = None) -> None:
-    """Download the files of a source into a folder, under their plain names.
+    """Download the files of a source into a folder.
 
     Raises:
-        DownloadError: if a file does not arrive, or does not have the checksum that the source gives.
+        DownloadError: if a download fails, or a file does not have the checksum of the source.
         LimitError: if a file is too large.
     """
     if isinstance(source, ArchiveSource):
@@ -290,11 +289,11 @@ def retrieve(source: Source, folder: Path, limits: Limits, patience: Patience, e
 
 
 class _TooLargeError(Exception):
-    """A body beyond the limits. Not a `ValueError`, because pooch tries again after those."""
+    """A body exceeds the limits. This is not a `ValueError`, because pooch retries after those."""
 
 
 class _RedirectError(Exception):
-    """The server names another address."""
+    """The server redirects to another address."""
 
 
 def _download(address: str, target: Path, sha256: str | None, limits: Limits, patience: Patience) -> None:
@@ -316,14 +315,14 @@ def _download(address: str, target: Path, sha256: str | None, limits: Limits, pa
     except requests.RequestException as error:
         cause = getattr(error.args[0] if error.args else None, "reason", None) or error
         raise DownloadError(
-            f"'{address}' could not be read: {cause}. Tried {patience.attempts} times. Try again later."
+            f"'{address}' could not be read: {cause}. Made {patience.attempts} attempts. Try again later."
         ) from error
     except ValueError as error:
         raise DownloadError(f"'{address}' must have the sha256 {sha256}. {error}") from error
 
 
 class _Downloader:
-    """pooch's HTTP download and what it lacks: sizes are bounded, redirects checked, no credentials sent."""
+    """pooch's HTTP download with bounded sizes, checked redirects and no credentials."""
 
     def __init__(self, limits: Limits, timeout: float) -> None:
         self.limits, self.timeout = limits, timeout
@@ -337,12 +336,12 @@ class _Downloader:
             chunk_size=2**16,
             timeout=self.timeout,
             headers={"Accept-Encoding": "identity", "User-Agent": "edhnn"},
-            auth=lambda request: request,  # else requests would send what ~/.netrc holds
-            allow_redirects=False,  # `begin` raises instead, so that every address is checked
+            auth=lambda request: request,  # without it, requests sends the credentials of ~/.netrc
+            allow_redirects=False,  # `begin` raises an error instead, so that every address is checked
             hooks={"response": self.begin},
         )
         for _ in range(_MAX_REDIRECTS):
-            _need_safe_address(url)
+            _check_address(url)
             try:
                 with Path(output_file).open("wb") as self.out:
                     download(url, self, None)
@@ -356,18 +355,18 @@ class _Downloader:
         raise DownloadError(f"There must be at most {_MAX_REDIRECTS} redirects. The last leads to '{url}'.")
 
     def begin(self, response: Any, **_: object) -> None:
-        """Look at a response before its body is read."""
+        """Check a response before its body is read."""
         self.response, status = response, response.status_code
         if response.is_redirect:
             raise _RedirectError(urljoin(response.url, response.headers["Location"]))
         if not response.ok and status not in _TRANSIENT_STATUS:
-            raise DownloadError(f"'{response.url}' must be there. The server answered {status} {response.reason}.")
+            raise DownloadError(f"'{response.url}' is not available. The server answered {status} {response.reason}.")
         length = response.headers.get("Content-Length") or ""
         self._check(size := int(length) if length.isdecimal() else 0)
         self.bar = DelayedBar(f"Downloading {response.url.rpartition('/')[2]}", size)
 
     def write(self, chunk: bytes) -> None:
-        """Write a piece of the body; pooch takes the downloader for the file."""
+        """Write a piece of the body; pooch uses the downloader as the output file."""
         received = self.out.tell() + len(chunk)
         self._check(received)
         self.out.write(chunk)
@@ -379,10 +378,10 @@ class _Downloader:
 
     def _check(self, size: int) -> None:
         if size > self.limits.max_bytes:
-            raise _TooLargeError(f"It has at least {size_in_words(size)}.")
+            raise _TooLargeError(f"Got at least {size_in_words(size)}.")
 
 
-def _need_safe_address(address: str) -> None:
+def _check_address(address: str) -> None:
     parts = urlsplit(address)
     host = parts.hostname or ""
     try:
@@ -390,24 +389,24 @@ def _need_safe_address(address: str) -> None:
     except ValueError:
         local = host == "localhost"
     if not (parts.scheme == "https" and host) and not (parts.scheme == "http" and local):
-        raise DownloadError(f"Downloads must come over https, or from this machine. Got '{address}'.")
+        raise DownloadError(f"A download must use https or come from this machine. Got '{address}'.")
 
 
 def unpack(archive: Path, targets: Mapping[str, Path], limits: Limits, address: str) -> None:
     """Write some entries of a zip or tar archive (plain or gzip) to files.
 
-    Only the entries asked for are read, and they are written where the caller says, so no path or link in an archive
-    leads anywhere else.
+    Only the requested entries are read, and each is written to its target, so that no path or link in an archive can
+    write elsewhere.
 
     Args:
         archive: The archive.
-        targets: Where to write the content of each entry, by its full name in the archive.
+        targets: The file to write for each entry, by its full name in the archive.
         limits: Size limits, for each file and for an unpacked tar archive.
-        address: Where the archive came from, for messages.
+        address: The address of the archive, for messages.
 
     Raises:
-        DownloadError: if the archive is broken, or an entry is missing or not a regular file.
-        LimitError: if something unpacks to more than the limits allow.
+        DownloadError: if the archive is invalid, or an entry is missing or not a regular file.
+        LimitError: if an entry or a tar archive is too large when unpacked.
     """
     missing = dict(targets)
     entries = _zip_entries(archive, targets) if zipfile.is_zipfile(archive) else _tar_entries(archive, targets, limits)
@@ -415,31 +414,31 @@ def unpack(archive: Path, targets: Mapping[str, Path], limits: Limits, address: 
         for name, size, stream in entries:
             if size > limits.max_bytes:
                 most = size_in_words(limits.max_bytes)
-                raise LimitError(f"'{name}' must be at most {most} when unpacked. It has {size_in_words(size)}.")
+                raise LimitError(f"'{name}' must be at most {most} when unpacked. Got {size_in_words(size)}.")
             with targets[name].open("wb") as out:
                 shutil.copyfileobj(stream, out)
             missing.pop(name, None)
     except LimitError:
         raise
     except (zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError, RuntimeError, ValueError) as error:
-        raise DownloadError(f"'{address}' must be an intact zip or tar archive. Cause: {error}.") from error
+        raise DownloadError(f"'{address}' must be a valid zip or tar archive. Cause: {error}.") from error
     if missing:
-        raise DownloadError(f"The archive '{address}' must hold the regular files {', '.join(missing)}.")
+        raise DownloadError(f"The archive '{address}' must contain the regular files {', '.join(missing)}.")
 
 
-def _zip_entries(archive: Path, wanted: Mapping[str, Path]) -> Iterator[tuple[str, int, IO[bytes]]]:
+def _zip_entries(archive: Path, names: Container[str]) -> Iterator[tuple[str, int, IO[bytes]]]:
     """Yield name, size and content. A zip entry yields no more bytes than the size it states."""
     with zipfile.ZipFile(archive) as opened:
         for entry in opened.infolist():
-            piecewise = entry.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # others unpack in one go
-            if entry.filename in wanted and piecewise:
+            piecewise = entry.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # others unpack at once
+            if entry.filename in names and piecewise:
                 with opened.open(entry) as stream:
                     yield entry.filename, entry.file_size, stream
 
 
-def _tar_entries(archive: Path, wanted: Mapping[str, Path], limits: Limits) -> Iterator[tuple[str, int, IO[bytes]]]:
-    """Yield name, size and content of regular files: a link could lead to a file of this machine."""
+def _tar_entries(archive: Path, names: Container[str], limits: Limits) -> Iterator[tuple[str, int, IO[bytes]]]:
+    """Yield name, size and content of regular files. A link could point to a file of this machine."""
     with open_limited(archive, limits) as plain, tarfile.open(fileobj=plain, mode="r|") as opened:
         for entry in islice(opened, _MAX_ENTRIES):
-            if entry.name in wanted and entry.isreg() and (stream := opened.extractfile(entry)) is not None:
+            if entry.name in names and entry.isreg() and (stream := opened.extractfile(entry)) is not None:
                 yield entry.name, entry.size, stream

@@ -1,8 +1,8 @@
-"""The catalogue: datasets by name. Nine were published, eight are made here; `catalog.toml` holds their facts.
+"""The catalogue: datasets by name. Nine are published, eight are generated; `catalog.toml` lists their properties.
 
-Published datasets are looked for in a folder given by the user, then in ``EDHNN_DATA``, then in the user's cache, where
-`edhnn data fetch` puts them. What is drawn here (hyperedges, label features, splits) is compared with recorded hashes,
-so that a change in a random stream cannot pass silently.
+Published datasets are searched in ``data_dir``, then in ``EDHNN_DATA``, then in the user's cache, where
+`edhnn data fetch` stores them. Random draws (hyperedges, label features, splits) are compared with recorded hashes, so
+that a change in a random stream raises an error.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ class PaperRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class CatalogEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What the catalogue knows of a dataset.
+    """A dataset of the catalogue.
 
     Attributes:
-        description: One line for people.
-        origin: ``published`` (found on disk) or ``embedded`` (made here).
+        description: A description of one line.
+        origin: ``published`` (read from disk) or ``embedded`` (generated).
         num_nodes: Number of nodes.
         num_hyperedges: Number of hyperedges.
         num_incidences: Number of memberships.
@@ -54,7 +54,7 @@ class CatalogEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         splits_sha256: Hash of the first ten default splits.
         features_sha256: Hash of the default draw of gaussian features.
         hyperedges_sha256: Hash of the hyperedges of an embedded dataset.
-        paper: What the paper prints.
+        paper: The numbers printed in the paper.
     """
 
     description: str
@@ -71,29 +71,26 @@ class CatalogEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @cache
 def catalog() -> dict[str, CatalogEntry]:
-    """All datasets, by name."""
+    """Return all datasets, by name."""
     text = resources.files("edhnn.datasets").joinpath("catalog.toml").read_text("utf-8")
     return msgspec.convert(tomllib.loads(text), dict[str, CatalogEntry])
 
 
 def cache_folder() -> Path:
-    """Where `edhnn data fetch` keeps datasets."""
+    """Return the folder where `edhnn data fetch` stores datasets."""
     return platformdirs.user_cache_path("edhnn") / "datasets"
 
 
 def find_published(name: str, data_dir: Path | None = None) -> Path | None:
-    """The folder of a published dataset: in ``data_dir``, ``EDHNN_DATA`` or the user's cache; ``None`` if in none."""
-    given = [data_dir, Path(os.environ["EDHNN_DATA"]) if os.environ.get("EDHNN_DATA") else None, cache_folder()]
-    folders = (folder / name for folder in given if folder is not None)
-    return next((folder for folder in folders if (folder / HYPEREDGES).is_file()), None)
+    """Find a published dataset in ``data_dir``, ``EDHNN_DATA`` or the user's cache; return ``None`` if in none."""
+    for parent in (data_dir, os.environ.get("EDHNN_DATA"), cache_folder()):
+        if parent and (Path(parent) / name / HYPEREDGES).is_file():
+            return Path(parent) / name
+    return None
 
 
 def find_entry(name: str) -> CatalogEntry:
-    """What the catalogue says of a dataset.
-
-    Raises:
-        UsageError: if there is no such name; the message lists what there is.
-    """
+    """Return the entry of a dataset; raise `UsageError` with the known names if there is none."""
     entries = catalog()
     if name not in entries:
         raise unknown_name("dataset", name, entries)
@@ -101,31 +98,26 @@ def find_entry(name: str) -> CatalogEntry:
 
 
 def is_catalogued(dataset: NodeDataset) -> bool:
-    """Whether a dataset is one of the catalogue, and does not only bear its name."""
-    entry, hypergraph = catalog().get(dataset.name), dataset.hypergraph
-    return entry is not None and (entry.num_nodes, entry.num_hyperedges, entry.num_incidences) == (
-        hypergraph.num_nodes, hypergraph.num_edges, hypergraph.num_incidences
-    )  # fmt: skip
+    """Return whether a dataset has the name and the counts of one in the catalogue."""
+    entry = catalog().get(dataset.name)
+    return entry is not None and _counts(dataset) == _recorded_counts(entry)
 
 
 def load_dataset(
     name: str, *, data_dir: Path | None = None, noise: float = 1.0, feature_seed: int = 0, limits: Limits | None = None
 ) -> NodeDataset:
-    """A dataset of the catalogue.
+    """Load a dataset of the catalogue, with features.
 
     Args:
         name: Its name; `catalog` lists them.
-        data_dir: Where to look for published datasets first.
-        noise: Standard deviation of features drawn from labels, where the dataset has no own.
-        feature_seed: Seed of that draw; 0 is what the released code draws.
+        data_dir: The folder to search first for published datasets.
+        noise: Standard deviation of features drawn from labels, if the dataset has no features.
+        feature_seed: Seed of that draw; 0 gives the draw of the released code.
         limits: Size limits.
 
-    Returns:
-        The dataset, with features.
-
     Raises:
-        UsageError: if there is no such name, or a published dataset is not on this machine.
-        DataError: if what is there is not what the catalogue records.
+        UsageError: if the name is unknown, or a published dataset is not on this machine.
+        DataError: if the counts or hashes differ from those in the catalogue.
 
     Example:
         >>> from edhnn import load_dataset
@@ -134,27 +126,27 @@ def load_dataset(
     """
     entry = find_entry(name)
     if entry.origin == "embedded":
-        dataset = _embedded(name, noise, feature_seed)
+        if name == "digits":
+            dataset = digits()
+        else:
+            dataset = contextual_sbm(int(name.removeprefix("csbm-")), noise=noise, feature_seed=feature_seed)
         _compare(name, "hyperedges", content_digests(dataset)["hyperedges"], entry.hyperedges_sha256)
     else:
         folder = find_published(name, data_dir)
         if folder is None:
             raise UsageError(
                 f"The dataset '{name}' is not on this machine. Fetch it with `edhnn data fetch {name}`, "
-                "or say where it is with --data-dir or EDHNN_DATA."
+                "or name the folder that contains it with `data_dir=` or with the environment variable EDHNN_DATA."
             )
-        dataset = read_folder(folder, limits or Limits())
-        dataset = replace(dataset, name=name)
+        dataset = replace(read_folder(folder, limits or Limits()), name=name)
         if entry.features == "gaussian":
             dataset = with_label_features(dataset, noise=noise, feature_seed=feature_seed)
-    hypergraph = dataset.hypergraph
-    found = (hypergraph.num_nodes, hypergraph.num_edges, hypergraph.num_incidences)
-    if found != (entry.num_nodes, entry.num_hyperedges, entry.num_incidences):
-        expected = f"{entry.num_nodes}, {entry.num_hyperedges} and {entry.num_incidences}"
+    counts, recorded = _counts(dataset), _recorded_counts(entry)
+    if counts != recorded:
         raise DataError(
-            f"'{name}' must have {expected} nodes, hyperedges and memberships. Got {', '.join(map(str, found))}.",
+            f"'{name}' must have {recorded} nodes, hyperedges and memberships. Got {counts}.",
             path=dataset.provenance.source,
-            remedy=f"Fetch it again: `edhnn data fetch {name} --force`.",
+            remedy=f"Delete this folder and fetch the dataset again with `edhnn data fetch {name}`.",
         )
     if entry.features == "gaussian" and (noise, feature_seed) == (1.0, 0):
         _compare(name, "features", str(dataset.provenance.details["features_sha256"]), entry.features_sha256)
@@ -162,23 +154,18 @@ def load_dataset(
 
 
 def with_label_features(dataset: NodeDataset, *, noise: float = 1.0, feature_seed: int = 0) -> NodeDataset:
-    """The dataset with features drawn from its labels (`label_features`); their hash goes into the provenance."""
+    """Add features drawn from the labels (`label_features`) to a dataset, and their hash to its provenance."""
     if dataset.task != "classification" or dataset.y is None:
-        raise UsageError(f"Features can be drawn from class labels only. '{dataset.name}' has none.")
+        raise UsageError(f"Features can be drawn from class labels only. '{dataset.name}' has no class labels.")
     x = label_features(dataset.y, noise=noise, seed=feature_seed)
     details = {**dataset.provenance.details, **feature_record(x, noise, feature_seed)}
     return replace(dataset, x=x, feature_names=None, provenance=replace(dataset.provenance, details=details))
 
 
 def default_splits(dataset: NodeDataset, count: int = RECORDED_SPLITS) -> list[Split]:
-    """The default splits of a dataset; for those of the catalogue their hash is compared with the record.
+    """Draw the default splits of a dataset: 50 % train, 25 % validation, 25 % test, seed 0.
 
-    Args:
-        dataset: The dataset.
-        count: Number of splits.
-
-    Returns:
-        The splits: 50 % train, 25 % validation, 25 % test, seed 0.
+    For a dataset of the catalogue, raise `DataError` if their hash differs from the recorded one.
     """
     drawn = random_splits(dataset.hypergraph.num_nodes, max(count, RECORDED_SPLITS))
     entry = catalog().get(dataset.name)
@@ -187,16 +174,19 @@ def default_splits(dataset: NodeDataset, count: int = RECORDED_SPLITS) -> list[S
     return drawn[:count]
 
 
-def _embedded(name: str, noise: float, feature_seed: int) -> NodeDataset:
-    if name == "digits":
-        return digits()
-    return contextual_sbm(int(name.removeprefix("csbm-")), noise=noise, feature_seed=feature_seed)
+def _counts(dataset: NodeDataset) -> tuple[int, int, int]:
+    hypergraph = dataset.hypergraph
+    return hypergraph.num_nodes, hypergraph.num_edges, hypergraph.num_incidences
 
 
-def _compare(name: str, what: str, found: str, recorded: str | None) -> None:
-    if found != recorded:
+def _recorded_counts(entry: CatalogEntry) -> tuple[int, int, int]:
+    return entry.num_nodes, entry.num_hyperedges, entry.num_incidences
+
+
+def _compare(name: str, part: str, sha256: str, recorded: str | None) -> None:
+    if sha256 != recorded:
         raise DataError(
-            f"The {what} of '{name}' must have the recorded sha256 {recorded}. Got {found}.",
-            remedy="A random stream or a library's data has changed: results would not compare. Use the versions in "
-            "constraints.txt.",
+            f"The {part} of '{name}' must have the recorded sha256 {recorded}. Got {sha256}.",
+            remedy="A random stream or the data of a library has changed, so that results are not comparable. "
+            "Install the versions in constraints.txt.",
         )

@@ -1,7 +1,7 @@
-"""Data made here: the contextual hypergraph SBM, features from labels, and digits with neighbour hyperedges.
+"""Generated data: the contextual hypergraph SBM, features from labels, and digits with neighbour hyperedges.
 
-Every draw comes from `numpy.random.RandomState`, whose streams numpy keeps as they are for ever, with its seed named;
-the catalogue records hashes of what is drawn.
+Every draw uses `numpy.random.RandomState` with an explicit seed, because numpy guarantees its streams. The catalogue
+records hashes of the results.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from edhnn.hypergraph.hypergraph import Hypergraph
 
 FEATURE_WIDTH = 100
 MAX_SEED = 2**32 - 1
-"""The largest seed that `numpy.random.RandomState` takes."""
+"""The largest seed that `numpy.random.RandomState` accepts."""
 
 
 def contextual_sbm(
@@ -31,13 +31,13 @@ def contextual_sbm(
     seed: int = 0,
     feature_seed: int = 0,
 ) -> NodeDataset:
-    r"""Two classes; each hyperedge holds $\alpha$ nodes of one class and the rest of the other.
+    r"""Draw two classes and hyperedges of $\alpha$ nodes of one class and $|e| - \alpha$ of the other.
 
-    Each hyperedge tosses a fair coin for its minority class, then draws $\alpha$ nodes of it and $|e| - \alpha$ of the
-    other, without replacement. Small $\alpha$ is homophilic, $\alpha = |e|/2$ heterophilic.
+    The minority class of each hyperedge is drawn by a fair coin, its nodes without replacement. Small $\alpha$ is
+    homophilic, $\alpha = |e|/2$ heterophilic.
     Paper: Algorithm 3, Section 4.2 and Table 3.
-    Differs: the paper does not say which class is the minority; a random one reproduces its homophily row. The
-    pseudo-code's loop 0..1000 would give 1,001 hyperedges; the text says 1,000, and so do we.
+    Differs: the paper does not define which class is the minority; a random one reproduces its homophily row. The loop
+    0..1000 of the pseudo-code would give 1,001 hyperedges. The text and this function use 1,000.
 
     Args:
         minority: $\alpha$, the number of nodes of the minority class in each hyperedge.
@@ -47,23 +47,19 @@ def contextual_sbm(
         noise: Standard deviation of the features around the one-hot label.
         seed: Seed of the hyperedges.
         feature_seed: Seed of the features.
-
-    Returns:
-        The dataset, features included.
     """
-    if not 0 <= minority <= edge_size or max(minority, edge_size - minority) > nodes_per_class:
+    majority = edge_size - minority
+    if not 0 <= minority <= edge_size or max(minority, majority) > nodes_per_class:
         raise UsageError(
-            f"The minority must lie in 0..{edge_size} and both parts fit into {nodes_per_class} nodes. Got {minority}."
+            f"The minority must lie in 0..{edge_size}, and each class must have at least as many nodes as a hyperedge "
+            f"takes from it. Got a minority of {minority} and {nodes_per_class} nodes per class."
         )
     random = np.random.RandomState(seed)
     members = np.empty((num_hyperedges, edge_size), dtype=np.int64)
     for row in members:
-        few = int(random.randint(2))
-        for kind, count, place in (
-            (few, minority, slice(minority)),
-            (1 - few, edge_size - minority, slice(minority, None)),
-        ):
-            row[place] = kind * nodes_per_class + random.permutation(nodes_per_class)[:count]
+        minority_class = int(random.randint(2))
+        row[:minority] = minority_class * nodes_per_class + random.permutation(nodes_per_class)[:minority]
+        row[minority:] = (1 - minority_class) * nodes_per_class + random.permutation(nodes_per_class)[:majority]
     y = torch.arange(2 * nodes_per_class) // nodes_per_class
     hypergraph = Hypergraph.from_incidence(
         torch.stack([torch.from_numpy(members.ravel()), torch.arange(num_hyperedges).repeat_interleave(edge_size)]),
@@ -88,25 +84,22 @@ def contextual_sbm(
 def label_features(
     y: Int[Tensor, " N"], *, noise: float = 1.0, seed: int = 0, width: int = FEATURE_WIDTH
 ) -> Float[Tensor, "N D"]:
-    r"""Gaussian features around the one-hot label, $x_v \sim \mathcal{N}([\mathrm{onehot}(y_v); 0], s^2 I)$.
+    r"""Draw Gaussian features around the one-hot label, $x_v \sim \mathcal{N}([\mathrm{onehot}(y_v); 0], s^2 I)$.
 
-    Drawn as ``numpy.random.RandomState(seed).normal(mean, s, shape)``, which is what the released code draws at its
-    default seed 0, then rounded to float32. Paper: Section 4.1 (Congress, Senate, Walmart, House) and 4.2.
+    The draw is ``numpy.random.RandomState(seed).normal(mean, s, shape)``, rounded to float32; seed 0 gives the draw of
+    the released code. Paper: Section 4.1 (Congress, Senate, Walmart, House) and 4.2.
 
     Args:
         y: Class labels 0..C-1, all known.
         noise: $s$.
         seed: Seed of the draw.
         width: Number of features; the one-hot label is padded with zeros to it.
-
-    Returns:
-        The features.
     """
     classes = int(y.max()) + 1 if len(y) else 0
     if len(y) and int(y.min()) < 0:
-        raise UsageError("Features can be drawn from labels only where every node has one.")
+        raise UsageError("Features can be drawn from labels only if every node has one.")
     if not 0 <= seed <= MAX_SEED:
-        raise UsageError(f"The seed of features must lie in 0..{MAX_SEED}. Got {seed}.")
+        raise UsageError(f"The seed of the features must lie in 0..{MAX_SEED}. Got {seed}.")
     width = max(width, classes)
     mean = np.zeros((len(y), width))
     mean[np.arange(len(y)), y.numpy()] = 1.0
@@ -119,17 +112,15 @@ def feature_record(x: Tensor, noise: float, seed: int) -> dict[str, object]:
 
 
 def digits(neighbours: int = 10) -> NodeDataset:
-    """Scikit-learn's 1,797 handwritten digits; a hyperedge per image: itself and its nearest images.
+    """Make a dataset of scikit-learn's 1,797 handwritten digits, with a hyperedge per image and its nearest images.
 
-    Distances are exact integers; of equally near images the earlier comes first.
+    Features are the 64 pixels divided by 16. Distances are exact integers; of equally near images the earlier is
+    chosen.
 
     Args:
-        neighbours: Images in each hyperedge beside its own.
-
-    Returns:
-        The dataset; features are the 64 pixels over 16.
+        neighbours: Images in each hyperedge, not counting its own.
     """
-    from sklearn.datasets import load_digits  # slow to import, and only wanted here
+    from sklearn.datasets import load_digits  # slow to import, and only needed here
 
     bunch = load_digits()
     pixels = bunch.data.astype(np.int64)

@@ -1,4 +1,4 @@
-"""Diffusion: the problem, the solvers, and certificates of how close they came."""
+"""Diffusion: the problem, its solvers, and certificates of their accuracy."""
 
 import lazy_loader
 

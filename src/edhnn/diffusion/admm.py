@@ -1,4 +1,4 @@
-r"""ADMM on the hyperedges, as the paper prints it.
+r"""ADMM on the hyperedges, as in the paper.
 
 $$ Q_e \leftarrow \mathrm{prox}_{\eta g}(2 H_e - Q_e) - H_e + Q_e, \qquad
    h_v \leftarrow \mathrm{prox}_{\eta f(\cdot; x_v)/d_v}\Big(\tfrac{1}{d_v} \sum_{e \ni v} q_{e,v}\Big), $$
@@ -23,7 +23,7 @@ from edhnn.potentials.base import Proximable
 
 
 class AdmmState(NamedTuple):
-    """$h$, $Q$, the step size, and the last proximal point with what it left over."""
+    """$h$, $Q$, the step size, and the last proximal point with its remainder."""
 
     h: Float[Tensor, "N D"]
     q_ev: Float[Tensor, "I D"]
@@ -39,14 +39,15 @@ class AdmmState(NamedTuple):
 class ADMM:
     r"""Alternating directions. Paper: Eq. 3 and 4, Appendix A.
 
-    Converges for convex potentials with any step size; the gap certifies it. The residual is
-    $\max(\|p_e - H_e\|_\infty, \|\Delta h\|_\infty / \eta)$: the copies of each node agree, and have come to rest.
+    Converges for convex potentials with any step size. The residual is
+    $\max(\|p_e - H_e\|_\infty, \|\Delta h\|_\infty / \eta)$, which is 0 if the copies of each node agree and no longer
+    change.
 
     Args:
         step_size: $\eta$.
-        adaptive: Double or halve $\eta$ when one residual is ten times the other, in the first half of the steps.
+        adaptive: Double or halve $\eta$ if one residual is ten times the other, in the first half of the steps.
         tolerance: Relative duality gap.
-        max_steps: Most steps.
+        max_steps: The most steps.
     """
 
     step_size: float = 0.5
@@ -59,13 +60,13 @@ class ADMM:
             raise UsageError(f"The step size of ADMM must be positive. Got {self.step_size}.")
 
     def init(self, problem: DiffusionProblem) -> AdmmState:
-        """$h = x$, $Q_e = H_e$."""
+        """Start from $h = x$, $Q_e = H_e$."""
         if not isinstance(problem.hyperedge_potential, Proximable):
-            raise UsageError(f"ADMM needs a proximal operator; {problem.hyperedge_potential!r} has none.")
+            raise UsageError(f"ADMM needs a proximal operator. {problem.hyperedge_potential!r} has none.")
         return AdmmState(problem.x, node_to_incidence(problem.x, problem.hypergraph), self.step_size, 0)
 
     def step(self, problem: DiffusionProblem, state: AdmmState) -> AdmmState:
-        """One pass of Eq. 3 and Eq. 4."""
+        """Update $Q$ by Eq. 3 and $h$ by Eq. 4."""
         hypergraph, potential = problem.hypergraph, problem.hyperedge_potential
         assert isinstance(potential, Proximable)
         eta = state.step_size
@@ -82,19 +83,17 @@ class ADMM:
         return self._adapted(problem, done) if self.adaptive and done.steps < self.max_steps // 2 else done
 
     def certify(self, problem: DiffusionProblem, state: AdmmState) -> Certificate:
-        """The lower bound of the last proximal step; none before the first."""
+        """Return the lower bound of the last proximal step; minus infinity before the first."""
         if state.p_ev is None or state.r_ev is None:
-            nothing = problem.x.new_full((problem.x.shape[1],), torch.inf)
-            return Certificate(state.h, -nothing, nothing)
+            infinity = problem.x.new_full((problem.x.shape[1],), torch.inf)
+            return Certificate(state.h, -infinity, infinity)
         bound = problem.lower_bound(state.r_ev, problem.conjugate_value(state.r_ev, state.p_ev))
-        if not problem.hyperedge_potential.convex_on(problem.hypergraph):
-            bound = torch.full_like(bound, -torch.inf)
-        apart = (state.p_ev - node_to_incidence(state.h, problem.hypergraph)).abs()
-        worst = apart.amax(0) if len(apart) else bound.new_zeros(bound.shape)
+        distance = (state.p_ev - node_to_incidence(state.h, problem.hypergraph)).abs()
+        worst = distance.amax(0) if len(distance) else bound.new_zeros(bound.shape)
         return Certificate(state.h, bound, worst.clamp(min=state.moved / state.step_size))
 
     def _adapted(self, problem: DiffusionProblem, state: AdmmState) -> AdmmState:
-        r"""Balance the residuals; $Q$ is rewritten so that the dual variables $(H_e - Q_e)/\eta$ stay as they are."""
+        r"""Balance the residuals; rescale $Q$ so that the dual variables $(H_e - Q_e)/\eta$ do not change."""
         if state.steps % 10 or state.p_ev is None:
             return state
         h_ev = node_to_incidence(state.h, problem.hypergraph)

@@ -1,4 +1,4 @@
-r"""Preconditioned conjugate gradients, for the clique expansion with the squared distance: a linear system.
+r"""Preconditioned conjugate gradients, for the clique expansion with the squared distance, which is a linear system.
 
 The gradient of the objective vanishes where $(2 M + G) h = 2 M x$, with $M = \mathrm{diag}(\mu)$ and $G$ the linear map
 $h \mapsto \sum_e \nabla g(H_e)$. The preconditioner is the diagonal.
@@ -39,23 +39,23 @@ class ConjugateGradient:
 
     Args:
         tolerance: Relative duality gap.
-        max_steps: Most steps.
+        max_steps: The most steps.
     """
 
     tolerance: float = 1e-8
     max_steps: int = 10_000
 
     def init(self, problem: DiffusionProblem) -> ConjugateState:
-        """$h = x$."""
+        """Start from $h = x$."""
         quadratic = isinstance(problem.hyperedge_potential, Quadratic)
         if not quadratic or not isinstance(problem.node_potential, SquaredDistance):
-            raise UsageError("Conjugate gradients solve the clique expansion with the squared distance only.")
+            raise UsageError("Conjugate gradients only solve the clique expansion with the squared distance.")
         r = -problem.grad(problem.x)
         z = r / self._diagonal(problem)
         return ConjugateState(problem.x, r, z, (r * z).sum(0))
 
     def step(self, problem: DiffusionProblem, state: ConjugateState) -> ConjugateState:
-        """One step; a column that is solved stays where it is."""
+        """Take one step; a column that is solved does not change."""
         pull = problem.edge_grad(node_to_incidence(state.direction, problem.hypergraph))
         image = problem.node_potential.grad(state.direction, torch.zeros_like(problem.x))
         image = image + incidence_to_node(pull, problem.hypergraph)
@@ -68,16 +68,15 @@ class ConjugateGradient:
         return ConjugateState(h, r, z + beta * state.direction, square)
 
     def certify(self, problem: DiffusionProblem, state: ConjugateState) -> Certificate:
-        """The lower bound of the gradient at the state."""
-        h_ev = node_to_incidence(state.h, problem.hypergraph)
-        r_ev = problem.edge_grad(h_ev)
-        bound = problem.lower_bound(r_ev, problem.conjugate_value(r_ev, h_ev))
+        """Return the lower bound of the gradient at the state."""
+        r_ev, conjugate = problem.subgradient(state.h)
         slope = problem.node_potential.grad(state.h, problem.x) + incidence_to_node(r_ev, problem.hypergraph)
-        return Certificate(state.h, bound, slope.abs().amax(0) if len(slope) else slope.sum(0))
+        residual = slope.abs().amax(0) if len(slope) else slope.sum(0)
+        return Certificate(state.h, problem.lower_bound(r_ev, conjugate), residual)
 
     def _diagonal(self, problem: DiffusionProblem) -> Tensor:
         potential = problem.hyperedge_potential
-        assert isinstance(potential, Quadratic) and isinstance(problem.node_potential, SquaredDistance)
+        assert isinstance(potential, Quadratic)
         on_nodes = problem.node_potential.grad(torch.ones_like(problem.x[:, :1]), torch.zeros_like(problem.x[:, :1]))
         on_edges = problem.strength * potential.curvature(problem.hypergraph, problem.x)
         return on_nodes + incidence_to_node(on_edges, problem.hypergraph)

@@ -1,4 +1,4 @@
-r"""Diffusion in one call: a potential and a solver by name."""
+r"""Diffusion in one call, with a potential and a solver by name."""
 
 from __future__ import annotations
 
@@ -31,19 +31,21 @@ def _gradient(potential: HyperedgePotential, step_size: float | None, tolerance:
             return GradientDescent(rule="backtracking", step_size=0.1, tolerance=tolerance, max_steps=max_steps)
         return GradientDescent(rule="fixed", step_size=step_size, tolerance=tolerance, max_steps=max_steps)
     if step_size is not None:
-        raise UsageError("Where the potential has corners, gradient descent chooses its step sizes itself.")
+        raise UsageError(
+            "For a potential with corners, gradient descent chooses its step sizes itself. Omit `step_size=`."
+        )
     return GradientDescent(rule="averaging", step_size=0.1, tolerance=tolerance, max_steps=max_steps)
 
 
 def _conjugate(potential: HyperedgePotential, step_size: float | None, tolerance: float, max_steps: int) -> Solver[Any]:
     del potential
     if step_size is not None:
-        raise UsageError("Conjugate gradients choose their step sizes themselves.")
+        raise UsageError("Conjugate gradients choose their step sizes themselves. Omit `step_size=`.")
     return ConjugateGradient(tolerance=tolerance, max_steps=max_steps)
 
 
 def _auto(potential: HyperedgePotential, step_size: float | None, tolerance: float, max_steps: int) -> Solver[Any]:
-    """Take conjugate gradients for a quadratic form, else ADMM where there is a proximal operator, else descent."""
+    """Make conjugate gradients for a quadratic form, else ADMM if there is a proximal operator, else descent."""
     traits = traits_of(potential)
     make = _conjugate if traits.quadratic else _admm if traits.has_prox else _gradient
     return make(potential, step_size, tolerance, max_steps)
@@ -55,13 +57,13 @@ SOLVERS: dict[str, Callable[[HyperedgePotential, float | None, float, int], Solv
     "gradient": _gradient,
     "cg": _conjugate,
 }
-"""How a solver is made, by its short name."""
+"""The function that makes a solver, by the solver's short name."""
 
 
 def make_solver(
     name: str, potential: HyperedgePotential, *, step_size: float | None, tolerance: float, max_steps: int
 ) -> Solver[Any]:
-    """Make a solver by its short name (`SOLVERS`); ``auto`` chooses by what the potential declares."""
+    """Make a solver by its short name (`SOLVERS`); ``auto`` chooses by the traits of the potential."""
     if name not in SOLVERS:
         raise unknown_name("solver", name, SOLVERS)
     return SOLVERS[name](potential, step_size, tolerance, max_steps)
@@ -85,16 +87,16 @@ def diffuse(
 
     Args:
         hypergraph: The hypergraph; its hyperedge weights are $w_e$.
-        x: The values to diffuse, a column for each.
+        x: The values to diffuse; each column is diffused on its own.
         potential: $g$: an object, or ``ce``, ``divergence``, ``tv``, ``lec``.
         power: $p$ of a potential given by name.
         strength: $\lambda$.
         solver: ``auto``, ``admm``, ``gradient`` or ``cg``.
         step_size: $\eta$; chosen by the solver if not given.
         tolerance: Relative duality gap at which to stop.
-        max_steps: Most steps.
+        max_steps: The most steps.
         throw: Raise an error if the tolerance is not reached.
-        watch: Called with the record and the state at every look at the certificate.
+        watch: Called with the record and the state at every check of the certificate.
 
     Returns:
         The solution; ``solution.last.gap`` bounds its distance from the minimum.

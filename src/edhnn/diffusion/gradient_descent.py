@@ -1,4 +1,4 @@
-r"""Gradient descent, and the subgradient method with averaging where the potential has corners.
+r"""Gradient descent, and the subgradient method with averaging for potentials with corners.
 
 $$ h_v \leftarrow h_v - \eta \Big( \nabla f(h_v; x_v) + \sum_{e \ni v} [\nabla g(H_e)]_v \Big) $$
 
@@ -16,14 +16,14 @@ from torch import Tensor
 from edhnn.diffusion.problem import DiffusionProblem
 from edhnn.diffusion.solver import Certificate
 from edhnn.errors import UsageError
-from edhnn.hypergraph.incidence import incidence_to_node, node_to_incidence
+from edhnn.hypergraph.incidence import incidence_to_node
 from edhnn.potentials.node import FixedLabels
 
 Rule = Literal["fixed", "backtracking", "averaging"]
 
 
 class GradientState(NamedTuple):
-    """The state, its step size, and what the certificate needs: an average of subgradients and of their conjugates."""
+    """The state, its step size, and, for the certificate, averages of subgradients and of their conjugates."""
 
     h: Float[Tensor, "N D"]
     step_size: float
@@ -44,12 +44,12 @@ class GradientDescent:
 
     Args:
         rule: ``fixed``: every step has ``step_size``. ``backtracking``: halve until the objective falls enough, then
-            try a longer step next time. ``averaging``: steps $1/(t + s)$, with $s = 2, 4, 8, \dots$ the
-            first for which the first step does not raise the objective, and averages weighted by $(t+1)(t+2)(t+3)$;
-            for potentials with corners and a node potential $(h - x)^2$.
+            try a longer step next time. ``averaging``: steps $1/(t + s)$, with $s$ the first of $2, 4, 8, \dots$ for
+            which the first step does not raise the objective, and averages weighted by $(t+1)(t+2)(t+3)$; for
+            potentials with corners and a node potential $(h - x)^2$.
         step_size: $\eta$, the first one for ``backtracking``; not used by ``averaging``.
         tolerance: Relative duality gap.
-        max_steps: Most steps.
+        max_steps: The most steps.
     """
 
     rule: Rule = "backtracking"
@@ -60,18 +60,18 @@ class GradientDescent:
     def __post_init__(self) -> None:
         if self.rule not in ("fixed", "backtracking", "averaging") or not self.step_size > 0:
             raise UsageError(
-                "GradientDescent needs rule fixed, backtracking or averaging, and a positive step size. "
+                "GradientDescent needs the rule fixed, backtracking or averaging, and a positive step size. "
                 f"Got {self.rule} and {self.step_size}."
             )
 
     def init(self, problem: DiffusionProblem) -> GradientState:
-        """$h = x$."""
+        """Start from $h = x$."""
         if isinstance(problem.node_potential, FixedLabels):
             raise UsageError("Gradient descent does not keep labels fixed. Use ADMM.")
         return GradientState(problem.x, self.step_size)
 
     def step(self, problem: DiffusionProblem, state: GradientState) -> GradientState:
-        """One step of Eq. 2."""
+        """Take one step of Eq. 2."""
         if self.rule == "averaging":
             return self._averaged(problem, state)
         slope = problem.grad(state.h)
@@ -86,19 +86,17 @@ class GradientDescent:
         return GradientState(h, eta, state.steps + 1)
 
     def certify(self, problem: DiffusionProblem, state: GradientState) -> Certificate:
-        """The lower bound of the (averaged) subgradients."""
+        """Return the lower bound of the (averaged) subgradients."""
         slope = problem.grad(state.h)
         residual = slope.abs().amax(0) if len(slope) else slope.sum(0)
         if state.mean_h is not None and state.mean_r_ev is not None and state.mean_conjugate is not None:
             h, r_ev, conjugate = state.mean_h, state.mean_r_ev, state.mean_conjugate
         else:
-            h, (r_ev, conjugate) = state.h, _subgradient(problem, state.h)
-        bound = problem.lower_bound(r_ev, conjugate)
-        convex = problem.hyperedge_potential.convex_on(problem.hypergraph)
-        return Certificate(h, bound if convex else bound - float("inf"), residual)
+            h, (r_ev, conjugate) = state.h, problem.subgradient(state.h)
+        return Certificate(h, problem.lower_bound(r_ev, conjugate), residual)
 
     def _averaged(self, problem: DiffusionProblem, state: GradientState) -> GradientState:
-        r_ev, conjugate = _subgradient(problem, state.h)
+        r_ev, conjugate = problem.subgradient(state.h)
         slope = problem.node_potential.grad(state.h, problem.x) + incidence_to_node(r_ev, problem.hypergraph)
         share, eta = 4 / (state.steps + 4), state.step_size
         if state.steps == 0:
@@ -117,9 +115,3 @@ class GradientDescent:
             average(state.mean_r_ev, r_ev),
             average(state.mean_conjugate, conjugate),
         )
-
-
-def _subgradient(problem: DiffusionProblem, h: Tensor) -> tuple[Tensor, Tensor]:
-    h_ev = node_to_incidence(h, problem.hypergraph)
-    r_ev = problem.edge_grad(h_ev)
-    return r_ev, problem.conjugate_value(r_ev, h_ev)

@@ -1,4 +1,4 @@
-r"""Sweep cuts: the best cluster among the prefixes of a ranking, by conductance."""
+r"""Personalised PageRank, and sweep cuts: the prefix of a ranking with the smallest conductance."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from edhnn.potentials.total_variation import TotalVariation
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class SweepCut:
-    """The outcome of a sweep.
+    """The result of a sweep.
 
     Attributes:
         members: The nodes of the best prefix, best first.
         conductance: Its conductance.
-        profile: The conductance of every prefix with a rest: the i-th entry is that of the first i + 1 nodes.
+        profile: The conductance of every proper prefix: the i-th entry is that of the first i + 1 nodes.
         order: All nodes in the order of the sweep.
     """
 
@@ -37,29 +37,28 @@ class SweepCut:
 
 
 def sweep_cut(hypergraph: Hypergraph, scores: Float[Tensor, " N"], *, max_size: int | None = None) -> SweepCut:
-    r"""The prefix of the ranking with the smallest conductance.
+    r"""Find the prefix of the ranking with the smallest conductance.
 
     $\phi(S) = \mathrm{cut}(S) / \min(\mathrm{vol}(S), \mathrm{vol}(V \setminus S))$, where the cut adds $w_e$ for every
     hyperedge with nodes on both sides and the volume adds degrees $\sum_{e \ni v} w_e$. A hyperedge is cut by the
     prefixes from its best-ranked node up to, not including, its worst-ranked, so one pass over incidences suffices.
 
     Args:
-        hypergraph: The hypergraph; its hyperedge weights count.
-        scores: The ranking; ties in the order of the nodes.
-        max_size: Look at prefixes of at most this many nodes.
-
-    Returns:
-        The best prefix.
+        hypergraph: The hypergraph; its hyperedge weights are used.
+        scores: The score of each node. Nodes with equal scores are ranked by their numbers.
+        max_size: The most nodes of a prefix.
 
     Raises:
-        UsageError: if there are fewer than two nodes, not one score for each, or no size to look at.
+        UsageError: if there are fewer than two nodes or ``max_size`` is below 1, or if ``scores`` has the wrong shape.
     """
     nodes = hypergraph.num_nodes
     if nodes < 2 or scores.shape != (nodes,):
-        shape = list(scores.shape)
-        raise UsageError(f"A sweep needs two nodes or more and a score for each. Got {nodes}, and scores of {shape}.")
+        raise UsageError(
+            "A sweep needs at least two nodes and one score for each. "
+            f"Got {nodes} nodes and scores of shape {list(scores.shape)}."
+        )
     if max_size is not None and max_size < 1:
-        raise UsageError(f"The largest size of a sweep must be 1 or more. Got {max_size}.")
+        raise UsageError(f"'max_size' must be 1 or more. Got {max_size}.")
     order = torch.sort(scores, descending=True, stable=True).indices
     rank = torch.empty_like(order)
     rank[order] = torch.arange(nodes, device=order.device)
@@ -68,8 +67,8 @@ def sweep_cut(hypergraph: Hypergraph, scores: Float[Tensor, " N"], *, max_size: 
     rank_ev = rank[hypergraph.node_index]
     first = rank.new_full((hypergraph.num_edges,), nodes).scatter_reduce(0, hypergraph.edge_index, rank_ev, "amin")
     last = rank.new_full((hypergraph.num_edges,), -1).scatter_reduce(0, hypergraph.edge_index, rank_ev, "amax")
-    some = last >= 0
-    change = weight.new_zeros(nodes + 1).index_add(0, first[some], weight[some]).index_add(0, last[some], -weight[some])
+    full = last >= 0  # empty hyperedges are never cut
+    change = weight.new_zeros(nodes + 1).index_add(0, first[full], weight[full]).index_add(0, last[full], -weight[full])
     cut = change.cumsum(0)[: nodes - 1].clamp(min=0)
     degree = weight.new_zeros(nodes).index_add(0, hypergraph.node_index, weight[hypergraph.edge_index])
     volume = degree[order].cumsum(0)
@@ -86,7 +85,7 @@ def pagerank_problem(
     restart: float = 0.15,
     potential: HyperedgePotential | None = None,
 ) -> DiffusionProblem:
-    r"""Personalised PageRank: $\min_h \alpha \sum_v d_v (h_v - s_v/d_v)^2 + (1 - \alpha) \sum_e w_e\, g(H_e)$.
+    r"""Pose PageRank for `solve`: $\min_h \alpha \sum_v d_v (h_v - s_v/d_v)^2 + (1 - \alpha) \sum_e w_e\, g(H_e)$.
 
     With hyperedges of two nodes and $g = (h_u - h_v)^2$ (total variation, $p = 2$) the vector $d_v h_v$ is the
     personalised PageRank of the graph with restart probability $\alpha$. Paper: Definition 3 (hypergraph PageRank).
@@ -96,22 +95,19 @@ def pagerank_problem(
         seeds: $s$, a distribution over nodes in each column.
         restart: $\alpha$ in (0, 1).
         potential: $g$; total variation with $p = 2$ if not given.
-
-    Returns:
-        The problem, for `solve`.
     """
     if not 0 < restart < 1:
         raise UsageError(f"The restart probability must lie between 0 and 1. Got {restart}.")
     if seeds.dim() != 2 or len(seeds) != hypergraph.num_nodes or not seeds.is_floating_point():
         raise DataError(
-            f"The seeds must be floating point of shape [{hypergraph.num_nodes}, D], a row per node. "
+            f"The seeds must be floating point of shape [{hypergraph.num_nodes}, D], with a row per node. "
             f"Got {seeds.dtype} of shape {list(seeds.shape)}.",
-            remedy="One column of seeds is seeds[:, None].",
+            remedy="Make a vector a column with seeds[:, None].",
         )
     degree = incidence_to_node(edge_to_incidence(edge_scale(hypergraph, seeds), hypergraph), hypergraph)[:, 0]
-    if bool((seeds[degree == 0] != 0).any()):
-        place = int(((degree == 0)[:, None] & (seeds != 0)).nonzero()[0, 0])
-        raise UsageError(f"A seed must be in a hyperedge of positive weight. Node {place} is not.")
+    isolated = ((degree == 0)[:, None] & (seeds != 0)).nonzero()
+    if len(isolated):
+        raise UsageError(f"A seed must be in a hyperedge of positive weight. Node {int(isolated[0, 0])} is not.")
     safe = torch.where(degree > 0, degree, 1)[:, None]
     return DiffusionProblem(
         hypergraph=hypergraph,

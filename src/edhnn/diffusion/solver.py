@@ -1,11 +1,11 @@
-r"""The loop that every solver shares: step, look, stop.
+r"""The loop that every solver shares: step, check the certificate, stop.
 
-A solver is a frozen value with three verbs: `init`, `step`, and `certify`, which gives the state it vouches for, a
-lower bound on the minimum and a residual. The loop looks every few steps, compares the duality gap with the objective
-(the residual with the spread of ``x`` where no finite bound exists, as with fixed labels), and never stops without
-saying why. All of it is relative: to diffuse $c\,x$ takes the steps of $x$ where the problem is a square.
+A solver is an immutable value with three methods: `init`, `step`, and `certify`, which returns a state, a lower bound
+on the minimum and a residual. The loop checks this certificate every few steps and compares the duality gap with the
+objective, or the residual with the spread of ``x`` where no finite bound exists, as with fixed labels. All tolerances
+are relative: if the objective is homogeneous of degree 2, diffusing $c\,x$ takes as many steps as diffusing $x$.
 
-What a solver returns: the state it reached, how it ended, and the certificate it ended with.
+A `Solution` holds the state that was reached, how the solve ended, and the certificates on the way.
 """
 
 from __future__ import annotations
@@ -28,20 +28,21 @@ class Outcome(Enum):
     """How a solve ended; the value is the message."""
 
     CONVERGED = "The tolerance was reached."
-    MAX_STEPS = "The tolerance was not reached within the allowed steps; raise max_steps or the tolerance."
-    DIVERGED = "The state is no longer finite; take a smaller step size, or let the solver choose it."
+    MAX_STEPS = "The tolerance was not reached within the allowed steps. Raise `max_steps=` or `tolerance=`."
+    DIVERGED = "The state is no longer finite. Use a smaller `step_size=`, or let the solver choose it."
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class StepRecord:
-    """Where a solver stood at a step, the worst over columns.
+    """The certificate of a solver at a step.
 
     Attributes:
         step: Steps taken.
         objective: The objective, summed over columns.
-        gap: Duality gap: the objective is at most this far above the minimum. Infinite if there is no finite bound.
-        residual: Optimality residual; its meaning is the solver's (see there).
+        gap: The largest duality gap of a column: its objective is at most this far above the minimum. Infinite if
+            there is no finite bound.
+        residual: The largest optimality residual of a column, as the solver defines it.
         seconds: Time since the start.
     """
 
@@ -59,10 +60,10 @@ class Solution:
 
     Attributes:
         value: The node states.
-        outcome: How it ended.
+        outcome: How the solve ended.
         steps: Steps taken.
-        history: Where it stood at every check.
-        certified_by: ``gap`` or ``residual``: what the tolerance was compared with.
+        history: The record of every check.
+        certified_by: ``gap`` or ``residual``, whichever the tolerance was compared with.
     """
 
     value: Float[Tensor, "N D"]
@@ -73,30 +74,30 @@ class Solution:
 
     @property
     def last(self) -> StepRecord:
-        """Where it ended."""
+        """The record of the last check."""
         return self.history[-1]
 
 
 class SolverError(EdhnnError):
-    """A solve did not reach its tolerance, and the caller asked to be told by an error."""
+    """A solve did not reach its tolerance, and ``throw`` is set."""
 
 
 State = TypeVar("State")
 Watch = Callable[[StepRecord, Tensor], None]
-"""Called with what was recorded and the state, at every look."""
-_CONTRADICTION = 1e-10  # of the objective: a gap so little below 0 is none
+"""A function that is called with the record and the state at every check."""
+_NEGATIVE_GAP = 1e-10  # relative to the objective: a gap below this disproves the bound, one above it is rounding
 _ROUNDING = 8 * torch.finfo(torch.float64).eps
-_NOTHING_LEFT = 1e-18  # of the energy of x
-EARLY = 10  # steps that are looked at one by one
+_CONSTANT_ROUNDING = 1e-18  # relative to the energy of x
+EARLY = 10  # the number of first steps after each of which the certificate is checked
 
 
 class Certificate(NamedTuple):
-    """What a solver vouches for.
+    """The state of a solver and the bounds on its error.
 
     Attributes:
         h: The state.
-        lower_bound: No objective is below it; minus infinity if the solver has none.
-        residual: How far the optimality conditions are from holding, for each column.
+        lower_bound: A lower bound on the objective; minus infinity if the solver has none.
+        residual: The violation of the optimality conditions, for each column.
     """
 
     h: Float[Tensor, "N D"]
@@ -114,16 +115,16 @@ class Solver(Protocol[State]):
 
     @property
     def max_steps(self) -> int:
-        """Stop after this many steps, and say so."""
+        """Stop after this many steps, with `Outcome.MAX_STEPS`."""
 
     def init(self, problem: DiffusionProblem) -> State:
-        """The state before the first step."""
+        """Return the state before the first step."""
 
     def step(self, problem: DiffusionProblem, state: State) -> State:
-        """One step."""
+        """Take one step."""
 
     def certify(self, problem: DiffusionProblem, state: State) -> Certificate:
-        """What can be said of the state."""
+        """Bound the error of the state."""
 
 
 def solve(
@@ -134,35 +135,32 @@ def solve(
     check_every: int = 10,
     watch: Watch | None = None,
 ) -> Solution:
-    """Minimise a diffusion problem, in 64 bits; the value is given in the bits of ``x``.
+    """Minimise a diffusion problem in float64 and return the value in the precision of ``x``.
 
     Args:
         problem: The problem.
         solver: The method.
-        throw: Raise an error if the tolerance is not reached; otherwise the outcome says so.
-        check_every: Steps between looks at the certificate, after the first ten, which are looked at one by one.
-        watch: Called at every look, for progress bars and pictures.
-
-    Returns:
-        The solution, with its history.
+        throw: Raise an error if the tolerance is not reached; otherwise only the outcome shows it.
+        check_every: Steps between checks of the certificate, after the first ten, which are all checked.
+        watch: Called at every check, for progress bars and pictures.
 
     Raises:
         SolverError: if the tolerance is not reached and ``throw`` is set.
     """
-    begun = time.perf_counter()
-    asked = problem.x.dtype
-    problem = replace(problem, x=problem.x.double())  # a gap of rounded numbers would prove nothing
+    start = time.perf_counter()
+    dtype = problem.x.dtype
+    problem = replace(problem, x=problem.x.double())  # in float32, rounding errors are larger than useful gaps
     history: list[StepRecord] = []
     state, steps = solver.init(problem), 0
     bound = problem.x.new_full((problem.x.shape[1],), -torch.inf)
     while True:
-        found = solver.certify(problem, state)
-        bound = torch.fmax(bound, found.lower_bound)  # what was once proved stays proved
-        found = found._replace(lower_bound=bound)
-        record, outcome, by = _look(problem, solver, found, steps, time.perf_counter() - begun)
+        certificate = solver.certify(problem, state)
+        bound = torch.fmax(bound, certificate.lower_bound)  # an earlier bound stays valid
+        certificate = certificate._replace(lower_bound=bound)
+        record, outcome, by = _check(problem, solver, certificate, steps, time.perf_counter() - start)
         history.append(record)
         if watch is not None:
-            watch(record, found.h)
+            watch(record, certificate.h)
         if outcome is None and steps >= solver.max_steps:
             outcome = Outcome.MAX_STEPS
         if outcome is not None:
@@ -174,39 +172,38 @@ def solve(
         raise SolverError(
             f"{outcome.value} After {steps} steps the gap is {record.gap:.3g} and the residual {record.residual:.3g}."
         )
-    return Solution(found.h.to(asked), outcome, steps, tuple(history), by)
+    return Solution(certificate.h.to(dtype), outcome, steps, tuple(history), by)
 
 
-def _look(
-    problem: DiffusionProblem, solver: Solver[State], found: Certificate, steps: int, seconds: float
+def _check(
+    problem: DiffusionProblem, solver: Solver[State], certificate: Certificate, steps: int, seconds: float
 ) -> tuple[StepRecord, Outcome | None, str]:
-    objective = problem.objective(found.h)
-    gap = objective - found.lower_bound
-    finite = bool(found.h.isfinite().all())
+    """Return the record of a step, the outcome if the solve ends with it, and whether gap or residual decided."""
+    objective = problem.objective(certificate.h)
+    gap = objective - certificate.lower_bound
     worst_gap = float(gap.max()) if len(gap) else 0.0
-    worst_residual = float(found.residual.max()) if len(gap) else 0.0
+    worst_residual = float(certificate.residual.max()) if len(gap) else 0.0
     record = StepRecord(steps, float(objective.sum()), worst_gap, worst_residual, seconds)
-    if not finite or torch.isnan(objective).any():
+    if not certificate.h.isfinite().all() or torch.isnan(objective).any():
         return record, Outcome.DIVERGED, "residual"
     size, noise = objective.abs(), _noise(problem, objective)
-    by_gap = worst_gap != float("inf") and bool(
-        (gap >= -_CONTRADICTION * size - noise).all()
-    )  # else it is proved false
+    # A clearly negative gap means that the potential is not convex, so that the bound is false.
+    by_gap = worst_gap != float("inf") and bool((gap >= -_NEGATIVE_GAP * size - noise).all())
     if by_gap:
         converged = bool((gap <= solver.tolerance * size + noise).all())
     else:
         low, high = problem.x.aminmax(dim=0) if len(problem.x) else (size, size)
         close = solver.tolerance * (high - low) + _ROUNDING * torch.maximum(low.abs(), high.abs())
-        converged = bool((found.residual <= close).all())
+        converged = bool((certificate.residual <= close).all())
     return record, Outcome.CONVERGED if converged else None, "gap" if by_gap else "residual"
 
 
 def _noise(problem: DiffusionProblem, objective: Float[Tensor, " D"]) -> Float[Tensor, " D"]:
-    r"""How far rounding alone can move a gap, for each column.
+    r"""Estimate the rounding error of a gap, for each column.
 
-    A bound adds up products $R_v x_v$ that cancel. With $\sum_v R_v^2$ about the objective $F$ and
-    $E = \sum_v f(0; x_v)$ these are of the size $\sqrt{E F}$. Where nothing is left to diffuse, what is left of $R$ is
-    rounding too, by so many members as add up: a share of $E$.
+    A bound sums products $R_v x_v$ that cancel. With $\sum_v R_v^2$ about the objective $F$ and
+    $E = \sum_v f(0; x_v)$ they are of the size $\sqrt{E F}$. For constant ``x`` the objective is 0 and $R$ itself is
+    rounding error, which adds a share of $E$.
     """
     energy = problem.node_potential.value(torch.zeros_like(problem.x), problem.x).sum(0)
-    return _ROUNDING * (energy * objective.abs()).sqrt() + _NOTHING_LEFT * energy
+    return _ROUNDING * (energy * objective.abs()).sqrt() + _CONSTANT_ROUNDING * energy

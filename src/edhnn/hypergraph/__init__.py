@@ -1,4 +1,4 @@
-"""Hypergraphs, what is derived from them, and their statistics."""
+"""Hypergraphs, their transforms and expansions, and their statistics."""
 
 import lazy_loader
 

@@ -1,14 +1,13 @@
-r"""Homophily on the clique expansion, by its four names.
+r"""Four measures of homophily on the clique expansion.
 
     clique_homophily                 per node, among the node and its distinct co-members; the paper's Tables 1 and 5
-    clique_homophily_without_self    per node, among its distinct co-members; nodes without any are skipped
-    clique_homophily_weighted        the same, a co-member counted once per shared hyperedge
+    clique_homophily_without_self    per node, among its distinct co-members; nodes without co-members are skipped
+    clique_homophily_weighted        the same, with a co-member counted once per shared hyperedge
     clique_edge_homophily            over distinct unordered pairs of co-members
 
-They are four numbers, up to 0.2 apart on the paper's own data (Pubmed: 0.952, 0.735, 0.746, 0.751). Labels of -1 mean
-unlabelled: homophily is that of the hypergraph restricted to its labelled nodes. A mean over nothing is NaN. All but
-the weighted one expand cliques, $\sum_e |e|^2$ work (`expansions.clique_pairs`), in bounded memory; a caller with
-little time asks for that number first.
+The four differ by up to 0.2 on the paper's data (Pubmed: 0.952, 0.735, 0.746, 0.751). A label of -1 means unlabelled;
+the measures use the hypergraph restricted to its labelled nodes. A mean over nothing is NaN. All but the weighted one
+expand cliques in bounded memory, which costs $\sum_e |e|^2$ operations (`expansions.clique_expansion_cost`).
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ _TABLE_ENTRIES_PER_INCIDENCE = 8
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Homophily:
-    """The four homophilies of one labelled hypergraph, by name; ``None`` where they were left out or undefined."""
+    """The four homophilies of a labelled hypergraph; ``None`` where one was not computed or is undefined."""
 
     clique_homophily: float | None = None
     clique_homophily_without_self: float | None = None
@@ -41,7 +40,7 @@ class Homophily:
 
 
 def homophilies(hypergraph: Hypergraph, labels: Int[Tensor, " N"], *, expand: bool = True) -> Homophily:
-    """All four homophilies from one pass over the clique expansion, or only the weighted one from none."""
+    """Compute all four homophilies in one pass over the clique expansion, or only the weighted one without it."""
     weighted = _none_if_nan(clique_homophily_weighted(hypergraph, labels))
     if not expand:
         return Homophily(clique_homophily_weighted=weighted)
@@ -55,7 +54,7 @@ def homophilies(hypergraph: Hypergraph, labels: Int[Tensor, " N"], *, expand: bo
 
 
 def clique_homophily(hypergraph: Hypergraph, labels: Int[Tensor, " N"]) -> float:
-    r"""The paper's CE homophily: how alike a node and its distinct co-members are, the node itself counted.
+    r"""Return the paper's CE homophily: the mean share of a node's class among it and its distinct co-members.
 
     $\frac{1}{N} \sum_v \frac{|\{u \in \{v\} \cup N(v) : y_u = y_v\}|}{1 + |N(v)|}$ with $N(v)$ the distinct other
     nodes that share a hyperedge with $v$. An isolated node adds 1. Paper: Tables 1 and 5 (CE homophily).
@@ -72,7 +71,7 @@ def clique_homophily(hypergraph: Hypergraph, labels: Int[Tensor, " N"]) -> float
 
 
 def clique_homophily_without_self(hypergraph: Hypergraph, labels: Int[Tensor, " N"]) -> float:
-    r"""How alike a node and its distinct co-members are, the node itself not counted.
+    r"""Return the mean share of a node's class among its distinct co-members, the node itself not counted.
 
     The mean of $|\{u \in N(v) : y_u = y_v\}| / |N(v)|$ over the nodes with a co-member; the others are skipped.
 
@@ -87,10 +86,10 @@ def clique_homophily_without_self(hypergraph: Hypergraph, labels: Int[Tensor, " 
 
 
 def clique_homophily_weighted(hypergraph: Hypergraph, labels: Int[Tensor, " N"]) -> float:
-    r"""How alike a node and its co-members are, a co-member counted once per shared hyperedge.
+    r"""Return the mean share of a node's class among its co-members, each counted once per shared hyperedge.
 
     The mean over nodes with a co-member of $\sum_{e \ni v} (n_{e, y_v} - 1) \,/\, \sum_{e \ni v} (|e| - 1)$, where
-    $n_{e, c}$ is the number of members of $e$ in class $c$: no clique is expanded.
+    $n_{e, c}$ is the number of members of $e$ in class $c$. No clique is expanded.
 
     Example:
         >>> import torch
@@ -106,15 +105,15 @@ def clique_homophily_weighted(hypergraph: Hypergraph, labels: Int[Tensor, " N"])
     if part.num_edges * num_classes <= _TABLE_ENTRIES_PER_INCIDENCE * len(key):
         alike = np.bincount(key)[key]
     else:
-        _, place, count = np.unique(key, return_inverse=True, return_counts=True)
-        alike = count[place]
+        _, inverse, count = np.unique(key, return_inverse=True, return_counts=True)
+        alike = count[inverse]
     same = np.bincount(node, alike - 1, minlength=part.num_nodes)
     total = np.bincount(node, part.edge_size.numpy()[edge] - 1, minlength=part.num_nodes)
     return _mean_fraction(same, total)
 
 
 def clique_edge_homophily(hypergraph: Hypergraph, labels: Int[Tensor, " N"]) -> float:
-    r"""The fraction of distinct pairs of co-members whose labels agree.
+    r"""Return the fraction of distinct pairs of co-members whose labels agree.
 
     $|\{\{u, v\} \in A : y_u = y_v\}| \,/\, |A|$ with $A$ the unordered pairs $u \neq v$ that share a hyperedge.
 
@@ -129,7 +128,7 @@ def clique_edge_homophily(hypergraph: Hypergraph, labels: Int[Tensor, " N"]) -> 
 
 
 def _distinct_co_members(hypergraph: Hypergraph, labels: Tensor) -> tuple[IntArray, IntArray]:
-    """Per labelled node: its distinct labelled co-members of its own class, and all of them."""
+    """Count, per labelled node, its distinct labelled co-members of its own class, and all of them."""
     part, classes = _labelled_part(hypergraph, labels)
     same, total = np.zeros(part.num_nodes, np.int64), np.zeros(part.num_nodes, np.int64)
     short = classes.astype(np.min_scalar_type(int(classes.max(initial=0))))
@@ -139,7 +138,7 @@ def _distinct_co_members(hypergraph: Hypergraph, labels: Tensor) -> tuple[IntArr
         alike = (short[rows.indices] == np.repeat(short[start:stop], lengths)).astype(np.int32)
         same[start:stop] = sp.csr_array((alike, rows.indices, rows.indptr), shape=rows.shape) @ ones
         total[start:stop] = lengths
-    itself = (part.degree > 0).numpy()  # the rows of H Hᵀ hold the node itself
+    itself = (part.degree > 0).numpy()  # the rows of H Hᵀ count the node itself
     return same - itself, total - itself
 
 
@@ -152,9 +151,9 @@ def _labelled_part(hypergraph: Hypergraph, labels: Tensor) -> tuple[Hypergraph, 
 
 
 def _mean_fraction(part: IntArray | FloatArray, whole: IntArray | FloatArray) -> float:
-    """The mean of part / whole over those with a whole; NaN if there are none."""
-    there = whole > 0
-    return float((part[there] / whole[there]).mean()) if there.any() else float("nan")
+    """Return the mean of part / whole over the positive wholes; NaN if there are none."""
+    positive = whole > 0
+    return float((part[positive] / whole[positive]).mean()) if positive.any() else float("nan")
 
 
 def _fraction(part: IntArray, whole: IntArray) -> float:

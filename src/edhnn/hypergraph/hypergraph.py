@@ -1,4 +1,4 @@
-r"""The hypergraph: a frozen value, checked once, that knows its own counts.
+r"""The hypergraph: an immutable value that is validated once and stores its counts.
 
 $\mathcal{G} = (V, E)$ with hyperedges $e \subseteq V$ is stored in its bipartite (star) form: one pair $(v, e)$ per
 membership, sorted by hyperedge and then by node. Both compressed orders are derived once:
@@ -6,8 +6,8 @@ membership, sorted by hyperedge and then by node. Both compressed orders are der
     members of e:      node_index[edge_ptr[e] : edge_ptr[e + 1]]
     hyperedges of v:   edge_index[node_order[node_ptr[v] : node_ptr[v + 1]]]
 
-Counts are stored, never inferred from the largest index: isolated nodes and empty hyperedges are ordinary.
-Singleton and repeated hyperedges, more hyperedges than nodes, and no hyperedge at all are ordinary too.
+Counts are stored, never inferred from the largest index, so that isolated nodes and empty hyperedges are allowed.
+Singleton and repeated hyperedges, more hyperedges than nodes, and no hyperedges are allowed too.
 Paper: Definition 1.
 """
 
@@ -32,26 +32,26 @@ Made = TypeVar("Made")
 
 
 def node_numbers(members: list[list[Any]]) -> npt.NDArray[np.int64]:
-    """The members of all hyperedges in a row; anything but a 64-bit integer is refused, not rounded."""
+    """Concatenate the members of all hyperedges; raise `DataError` for anything but a 64-bit integer."""
     flat = [v for hyperedge in members for v in hyperedge]
-    with suppress(ValueError):  # members that are lists of several lengths
+    with suppress(ValueError):  # numpy raises it if members are lists of several lengths
         numbers = np.array(flat)
-        whole = numbers.dtype.kind == "i" and not {bool, np.bool_} & set(map(type, flat))
-        if numbers.ndim == 1 and (whole or not flat):
+        integers = numbers.dtype.kind == "i" and not {bool, np.bool_} & set(map(type, flat))
+        if numbers.ndim == 1 and (integers or not flat):
             return numbers.astype(np.int64, copy=False)
     for edge, v in ((edge, v) for edge, hyperedge in enumerate(members) for v in hyperedge):
         if isinstance(v, bool) or not isinstance(v, int | np.integer) or not -(2**63) <= v < 2**63:
             raise DataError(
-                f"Every member of a hyperedge must be the number of a node, a 64-bit integer. Got {v!r}.",
+                f"Every member of a hyperedge must be a node number, a 64-bit integer. Got {v!r}.",
                 where=f"hyperedge {edge}",
-                remedy="Number the nodes from 0 and give their names as node_ids=edhnn.Ids([...]) to a NodeDataset, or "
+                remedy="Number the nodes from 0 and pass their names as NodeDataset(node_ids=edhnn.Ids([...])), or "
                 "read a table of names with edhnn.read_dataset.",
             )
-    return np.array([int(v) for v in flat], dtype=np.int64)  # unsigned integers
+    return np.array([int(v) for v in flat], dtype=np.int64)  # from unsigned integers
 
 
 def checked_index(name: str, index: Tensor) -> Tensor:
-    """The index, if it is a vector of integers."""
+    """Check that the index is a vector of integers, and detach it."""
     if index.is_floating_point() or index.is_complex() or index.dtype == torch.bool or index.dim() != 1:
         shape = tuple(index.shape)
         raise DataError(f"'{name}' must be a vector of integers. Got {index.dtype} of shape {shape}.")
@@ -59,35 +59,35 @@ def checked_index(name: str, index: Tensor) -> Tensor:
 
 
 def check_range(kind: str, index: Tensor, count: int) -> None:
-    """Refuse a negative count, and a number outside it; the first such place is named."""
+    """Check that the count is not negative and that every number is below it."""
     if count < 0:
         raise DataError(f"The number of {kind}s must be 0 or more. Got {count}.")
     if len(index) and not (int(index.min()) >= 0 and int(index.max()) < count):
-        place = int(((index < 0) | (index >= count)).nonzero()[0, 0])
+        first = int(((index < 0) | (index >= count)).nonzero()[0, 0])
         raise DataError(
-            f"Every {kind} number must lie in 0..{count - 1}, as there are {count} {kind}s. "
-            f"Got {int(index[place])} at incidence {place}.",
+            f"Every {kind} number must lie in 0..{count - 1}, because there are {count} {kind}s. "
+            f"Got {int(index[first])} at incidence {first}.",
             remedy=f"Raise the number of {kind}s, or renumber from 0.",
         )
 
 
 def checked_weight(name: str, weight: Tensor | None, length: int) -> Tensor | None:
-    """A copy of the weights, if there are any, all finite and none negative."""
+    """Check that the weights are finite and not negative, and copy them."""
     if weight is None:
         return None
     if not weight.is_floating_point() or weight.shape != (length,):
         raise DataError(
             f"'{name}' must be {length} floating-point numbers. Got {weight.dtype}, shape {tuple(weight.shape)}."
         )
-    wrong = ~(torch.isfinite(weight) & (weight >= 0))
-    if wrong.any():
-        place = int(wrong.nonzero()[0, 0])
-        raise DataError(f"Every '{name}' must be finite and 0 or more. Got {weight[place].item()} at {place}.")
+    invalid = (~(torch.isfinite(weight) & (weight >= 0))).nonzero()
+    if len(invalid):
+        first = int(invalid[0, 0])
+        raise DataError(f"Every '{name}' must be finite and 0 or more. Got {weight[first].item()} at {first}.")
     return weight.detach().clone()
 
 
 def sorted_and_merged(key: Tensor, weight: Tensor | None) -> tuple[Tensor, Tensor | None]:
-    """Keys in ascending order, each once; of the weights of equal keys the largest."""
+    """Sort the keys and merge equal ones, which keep the largest of their weights."""
     if bool((key[1:] > key[:-1]).all()):
         return key, weight
     key, order = torch.sort(key, stable=True)
@@ -104,7 +104,7 @@ def sorted_and_merged(key: Tensor, weight: Tensor | None) -> tuple[Tensor, Tenso
 
 
 def group_bounds(index: Tensor, count: int) -> Tensor:
-    """Where each group would start in the sorted index, and where the last one would end."""
+    """Return where each group starts in the sorted index, and where the last one ends."""
     bounds = index.new_zeros(count + 1)
     torch.cumsum(torch.bincount(index, minlength=count), 0, out=bounds[1:])
     return bounds
@@ -115,9 +115,8 @@ def group_bounds(index: Tensor, count: int) -> Tensor:
 class Hypergraph:
     """A hypergraph with stored counts, optional weights and both compressed orders.
 
-    The constructor takes incidence pairs in any order. A membership given twice is one membership: duplicates are
-    merged, counted in ``merged_memberships``, and of their weights the largest stays (a rule that does not depend
-    on the order of the pairs).
+    The constructor takes incidence pairs in any order. Duplicate memberships are merged and counted in
+    ``merged_memberships``. The largest of their weights is kept, a rule that does not depend on the order of the pairs.
 
     Paper: Definition 1.
 
@@ -152,11 +151,11 @@ class Hypergraph:
     node_ptr: Int[Tensor, " N_plus_1"] = field(init=False, repr=False)
     _derived: dict[Hashable, Any] = field(init=False, repr=False)
 
-    @torch.inference_mode(False)  # a hypergraph made during inference may serve training later
+    @torch.inference_mode(False)  # a hypergraph made during inference may be used in training later
     def __post_init__(self) -> None:
         node, edge = checked_index("node_index", self.node_index), checked_index("edge_index", self.edge_index)
         if node.shape != edge.shape:
-            raise DataError(f"'node_index' and 'edge_index' must have one length. Got {len(node)} and {len(edge)}.")
+            raise DataError(f"'node_index' and 'edge_index' must be equally long. Got {len(node)} and {len(edge)}.")
         check_range("node", node, self.num_nodes)
         check_range("hyperedge", edge, self.num_edges)
         if self.num_nodes * self.num_edges >= 2**63:
@@ -190,18 +189,15 @@ class Hypergraph:
         num_nodes: int | None = None,
         edge_weight: Sequence[float] | Tensor | None = None,
     ) -> Hypergraph:
-        """A hypergraph from lists of node numbers, one list per hyperedge.
+        """Make a hypergraph from lists of node numbers, one list per hyperedge.
 
         Args:
             hyperedges: The members of each hyperedge, 0-based. An empty list is an empty hyperedge.
-            num_nodes: Number of nodes; by default one more than the largest number seen.
+            num_nodes: Number of nodes; by default one more than the largest member.
             edge_weight: A weight per hyperedge.
 
-        Returns:
-            The hypergraph.
-
         Raises:
-            DataError: if a member is no integer, such as a name, or lies outside the nodes.
+            DataError: if a member is not an integer, such as a name, or is not below ``num_nodes``.
         """
         members = [list(hyperedge) for hyperedge in hyperedges]
         node = node_numbers(members)
@@ -220,19 +216,16 @@ class Hypergraph:
         edge_weight: Float[Tensor, " E"] | None = None,
         incidence_weight: Float[Tensor, " I"] | None = None,
     ) -> Hypergraph:
-        """A hypergraph from pairs: row 0 the nodes, row 1 the hyperedges (PyG's ``hyperedge_index``)."""
+        """Make a hypergraph from pairs: row 0 the nodes, row 1 the hyperedges (PyG's ``hyperedge_index``)."""
         return cls(incidence[0], incidence[1], num_nodes, num_edges, edge_weight, incidence_weight)
 
     @classmethod
     def from_scipy(cls, matrix: sp.sparray | sp.spmatrix, *, weighted: bool = False) -> Hypergraph:
-        """A hypergraph from a nodes x hyperedges incidence matrix.
+        """Make a hypergraph from a nodes x hyperedges incidence matrix.
 
         Args:
-            matrix: Any scipy sparse matrix or array. A stored entry is a membership, a stored zero too.
-            weighted: Keep the entries as incidence weights; otherwise only where they stand matters.
-
-        Returns:
-            The hypergraph.
+            matrix: Any scipy sparse matrix or array. Every stored entry is a membership, a stored zero included.
+            weighted: Keep the entries as incidence weights; otherwise their values are ignored.
         """
         pairs = sp.coo_array(matrix)
         weight = torch.from_numpy(pairs.data.astype(np.float64)) if weighted else None
@@ -240,7 +233,7 @@ class Hypergraph:
         return cls(node, edge, pairs.shape[0], pairs.shape[1], incidence_weight=weight)
 
     def to_scipy(self) -> sp.csr_array:
-        """The nodes x hyperedges incidence matrix; entries are incidence weights, or 1."""
+        """Return the nodes x hyperedges incidence matrix; entries are incidence weights, or 1."""
         weight = self.incidence_weight
         data = np.ones(self.num_incidences) if weight is None else weight.double().cpu().numpy()
         order = self.node_order.cpu().numpy()
@@ -248,7 +241,7 @@ class Hypergraph:
         return sp.csr_array((data[order], edges, self.node_ptr.cpu().numpy()), shape=(self.num_nodes, self.num_edges))
 
     def to(self, device: torch.device | str) -> Hypergraph:
-        """The same hypergraph on another device; nothing is checked or sorted again."""
+        """Return the same hypergraph on another device, without checking or sorting it again."""
         copy = object.__new__(Hypergraph)
         for name in (part.name for part in fields(Hypergraph)):
             value = getattr(self, name)
@@ -258,7 +251,7 @@ class Hypergraph:
 
     @property
     def node_order(self) -> Int[Tensor, " I"]:
-        """Incidences in the order of their nodes, and within a node of their hyperedges; derived at first use."""
+        """Incidences sorted by node and then by hyperedge; computed at first use."""
 
         def make() -> Tensor:
             narrow = self.node_index.int() if self.num_nodes < 2**31 else self.node_index
@@ -267,14 +260,14 @@ class Hypergraph:
         return self.derive("node order", make)
 
     def derive(self, key: Hashable, make: Callable[[], Made]) -> Made:
-        """Return what ``make`` gives, made once per key and kept for as long as the hypergraph lives.
+        """Return the result of ``make``, which is called once per key and cached with the hypergraph.
 
-        It is made outside inference mode, since training may use it later. While a model is traced nothing is kept: a
-        tensor of a trace lives in it only.
+        It is called outside inference mode, because training may use the result later. Nothing is cached while a model
+        is traced, because a tensor of a trace is valid only inside it.
         """
         if key in self._derived:
-            found: Made = self._derived[key]
-            return found
+            cached: Made = self._derived[key]
+            return cached
         if torch.compiler.is_compiling():
             return make()
         with torch.inference_mode(False), torch.no_grad():
@@ -288,12 +281,12 @@ class Hypergraph:
 
     @property
     def device(self) -> torch.device:
-        """Where the tensors live."""
+        """The device of the tensors."""
         return self.node_index.device
 
     @property
     def degree(self) -> Int[Tensor, " N"]:
-        r"""Hyperedges per node, $d_v$, weights not counted. Paper: Definition 1."""
+        r"""Hyperedges per node, $d_v$; weights are ignored. Paper: Definition 1."""
         return self.node_ptr.diff()
 
     @property
@@ -302,12 +295,12 @@ class Hypergraph:
         return self.edge_ptr.diff()
 
     def hyperedges(self) -> Iterator[list[int]]:
-        """The members of each hyperedge, in ascending order; for small hypergraphs and for tests."""
+        """Iterate over the members of each hyperedge, in ascending order; meant for small hypergraphs and tests."""
         members, bounds = self.node_index.tolist(), self.edge_ptr.tolist()
         return (members[start:stop] for start, stop in pairwise(bounds))
 
     def same_as(self, other: Hypergraph) -> bool:
-        """Whether both hold the same counts, memberships and weights (``==`` compares identity)."""
+        """Return whether both have the same counts, memberships and weights (``==`` compares identity)."""
         if (self.num_nodes, self.num_edges) != (other.num_nodes, other.num_edges):
             return False
         pairs = (

@@ -1,8 +1,6 @@
-r"""Classes inside hyperedges: how many members of each class, and which classes keep company.
+r"""Statistics of a hypergraph: classes inside hyperedges, connected components, repeated hyperedges, and all counts.
 
-Connected components and repeated hyperedges, exact and linear in the memberships up to a sort of the hyperedges.
-
-All counts of a hypergraph in one value.
+Everything is exact and linear in the memberships, up to a sort of the hyperedges and the cliques of `describe`.
 """
 
 from __future__ import annotations
@@ -17,32 +15,30 @@ from jaxtyping import Int
 from scipy.sparse.csgraph import connected_components
 from torch import Tensor
 
-from edhnn.hypergraph.expansions import clique_pairs
+from edhnn.hypergraph.expansions import binary_rows, clique_expansion_cost
 from edhnn.hypergraph.homophily import Homophily, homophilies
 from edhnn.hypergraph.hypergraph import Hypergraph
 from edhnn.typing import BoolArray, FloatArray, IntArray
 
 
 def class_indicator(labels: Int[Tensor, " N"], num_classes: int) -> sp.csr_array:
-    """The N x C array with a 1 at (v, y_v); rows of unlabelled nodes are empty."""
+    """Return the N x C array with a 1 at (v, y_v); rows of unlabelled nodes are empty."""
     classes = labels.cpu().numpy()
     known = np.flatnonzero(classes >= 0)
     return sp.csr_array((np.ones(len(known), np.int64), (known, classes[known])), shape=(len(classes), num_classes))
 
 
-def members_by_class(hypergraph: Hypergraph, belongs: sp.csr_array) -> sp.csr_array:
-    r"""How many members of a hyperedge are in a class, $n_{e, c}$, from the N x C indicator of the classes."""
-    ones = np.ones(hypergraph.num_incidences, dtype=np.int64)
-    shape = (hypergraph.num_edges, hypergraph.num_nodes)
-    members = (ones, hypergraph.node_index.cpu().numpy(), hypergraph.edge_ptr.cpu().numpy())
-    return sp.csr_array(sp.csr_array(members, shape=shape) @ belongs)
+def members_by_class(hypergraph: Hypergraph, indicator: sp.csr_array) -> sp.csr_array:
+    r"""Count the members of each hyperedge in each class, $n_{e, c}$, from the N x C indicator of the classes."""
+    node, ptr = hypergraph.node_index.cpu().numpy(), hypergraph.edge_ptr.cpu().numpy()
+    return sp.csr_array(binary_rows(node, ptr, hypergraph.num_nodes) @ indicator)
 
 
 def class_mixing(hypergraph: Hypergraph, labels: Int[Tensor, " N"], num_classes: int) -> FloatArray:
-    r"""The class of a co-member given the class of a node, $P(y_u = c' \mid y_v = c)$, as a C x C array.
+    r"""Return the distribution of a co-member's class given a node's, $P(y_u = c' \mid y_v = c)$, as a C x C array.
 
-    Over all $(v, u, e)$ with $u \neq v$ both in $e$. A class without co-members has a row of NaN. The rows are what
-    the label gives away about the company a node keeps: the identity under perfect homophily.
+    Over all $(v, u, e)$ with $u \neq v$ both in $e$. A class without co-members has a row of NaN. Under perfect
+    homophily it is the identity.
     """
     counts = members_by_class(hypergraph, class_indicator(labels, num_classes))
     pairs = (counts.T @ counts).toarray().astype(np.float64)
@@ -53,26 +49,23 @@ def class_mixing(hypergraph: Hypergraph, labels: Int[Tensor, " N"], num_classes:
 
 
 def component_sizes(hypergraph: Hypergraph) -> IntArray:
-    """Nodes in each connected component, largest first; found on the star form, so linear in the memberships."""
+    """Count the nodes of each connected component, largest first."""
     nodes, edges = hypergraph.num_nodes, hypergraph.num_edges
-    last = np.full(edges, hypergraph.num_incidences)
-    narrow = np.int32 if max(nodes + edges, hypergraph.num_incidences) < 2**31 else np.int64
-    neighbours = hypergraph.edge_index.cpu().numpy()[hypergraph.node_order.cpu().numpy()] + nodes
-    indptr = np.concatenate((hypergraph.node_ptr.cpu().numpy(), last))
-    ones = np.ones(len(neighbours), dtype=np.int8)
-    star = sp.csr_array((ones, neighbours.astype(narrow), indptr.astype(narrow)), shape=(nodes + edges, nodes + edges))
     if not nodes:
         return np.zeros(0, dtype=np.int64)
-    _, component = connected_components(star, directed=False)
+    # The star form, in which hyperedge e is vertex N + e, has one edge per membership: linear, unlike cliques.
+    neighbours = hypergraph.edge_index.cpu().numpy()[hypergraph.node_order.cpu().numpy()] + nodes
+    indptr = np.concatenate((hypergraph.node_ptr.cpu().numpy(), np.full(edges, hypergraph.num_incidences)))
+    _, component = connected_components(binary_rows(neighbours, indptr, nodes + edges), directed=False)
     sizes = np.bincount(component[:nodes])
     return -np.sort(-sizes[sizes > 0])
 
 
 def first_equal_hyperedge(hypergraph: Hypergraph) -> IntArray:
-    """The number of the first hyperedge with the same members, for every hyperedge; its own number if it is new.
+    """Return, for every hyperedge, the number of the first one with the same members, which may be itself.
 
-    Hashes preselect: hyperedges of one hash and size are compared, member by member, with the first of them. Those
-    that differ from it (a collision) are compared among themselves in the next round.
+    Hyperedges of equal hash and size are compared, member by member, with the first of them. Those that differ from it
+    (a collision) are compared among themselves in the next round.
 
     Example:
         >>> from edhnn import Hypergraph
@@ -95,7 +88,7 @@ def first_equal_hyperedge(hypergraph: Hypergraph) -> IntArray:
 
 
 def _same_members(node: IntArray, ptr: IntArray, left: IntArray, right: IntArray) -> BoolArray:
-    """Whether ``left[i]`` and ``right[i]``, of one size, have the same members (which are stored in order)."""
+    """Return whether ``left[i]`` and ``right[i]``, which have one size, have the same members (stored in order)."""
     size = ptr[left + 1] - ptr[left]
     ends = np.cumsum(size)
     step = np.arange(int(size.sum())) - np.repeat(ends - size, size)
@@ -105,7 +98,7 @@ def _same_members(node: IntArray, ptr: IntArray, left: IntArray, right: IntArray
 
 
 def _set_hashes(node: IntArray, ptr: IntArray) -> IntArray:
-    """A sum of scrambled node numbers (splitmix64) per hyperedge, modulo 2^64."""
+    """Sum scrambled node numbers (splitmix64) per hyperedge, modulo 2^64."""
     mixed = node.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1)):
         mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
@@ -127,25 +120,24 @@ class Distribution:
 
     @classmethod
     def of(cls, values: Int[Tensor, " K"]) -> Distribution | None:
-        """The distribution of some counts; ``None`` of nothing."""
+        """Summarise some counts; return ``None`` if there are none."""
         if not len(values):
             return None
-        quartiles = np.quantile(values.cpu().numpy(), [0, 0.25, 0.5, 0.75, 1]).tolist()
-        low, lower, median, upper, high = quartiles
+        lower, median, upper = np.quantile(values.cpu().numpy(), [0.25, 0.5, 0.75]).tolist()
         return cls(
             mean=float(values.double().mean()),
-            minimum=int(low),
+            minimum=int(values.min()),
             lower_quartile=lower,
             median=median,
             upper_quartile=upper,
-            maximum=int(high),
+            maximum=int(values.max()),
         )
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statistics:
-    """What `describe` counts.
+    """The result of `describe`.
 
     Attributes:
         num_nodes: Nodes, isolated ones included.
@@ -156,13 +148,13 @@ class Statistics:
         isolated_nodes: Nodes in no hyperedge.
         empty_hyperedges: Hyperedges of size 0.
         singleton_hyperedges: Hyperedges of size 1.
-        repeated_hyperedges: Hyperedges equal, as sets, to an earlier one.
+        repeated_hyperedges: Hyperedges with the same members as an earlier one.
         merged_memberships: Duplicate memberships that were merged.
-        components: Connected components; an isolated node is one, an empty hyperedge is none.
-        largest_component: Nodes in the largest.
-        clique_pairs: What expanding cliques costs.
+        components: Connected components; an isolated node counts as one, an empty hyperedge as none.
+        largest_component: Nodes in the largest component.
+        clique_pairs: The cost of the clique expansion, in ordered pairs.
         class_counts: Nodes per class; ``None`` without class labels.
-        homophily: By its four names; those left out are ``None``.
+        homophily: The four homophilies; ``None`` for those not computed.
     """
 
     num_nodes: int
@@ -183,24 +175,21 @@ class Statistics:
 
     @property
     def num_hyperedges_without_singletons(self) -> int:
-        """Hyperedges of size 2 and more, which is what the paper's Tables 1 and 5 count."""
+        """Hyperedges of size 2 and more, as the paper's Tables 1 and 5 count them."""
         return self.num_hyperedges - self.singleton_hyperedges - self.empty_hyperedges
 
 
 def describe(
     hypergraph: Hypergraph, labels: Int[Tensor, " N"] | None = None, *, max_clique_pairs: int | None = None
 ) -> Statistics:
-    """All counts of a hypergraph, and its homophily when nodes have class labels.
+    """Compute all counts of a hypergraph, and its homophily if nodes have class labels. Paper: Tables 1 and 5.
 
     Args:
         hypergraph: The hypergraph.
         labels: A class per node, -1 where unknown.
-        max_clique_pairs: Leave out the homophilies that expand cliques where that costs more pairs than this.
-
-    Returns:
-        The statistics. Paper: Tables 1 and 5.
+        max_clique_pairs: Skip the homophilies that expand cliques if that costs more pairs than this.
     """
-    degree, size, pairs = hypergraph.degree, hypergraph.edge_size, clique_pairs(hypergraph)
+    degree, size, pairs = hypergraph.degree, hypergraph.edge_size, clique_expansion_cost(hypergraph)
     components = component_sizes(hypergraph)
     affordable = max_clique_pairs is None or pairs <= max_clique_pairs
     return Statistics(

@@ -1,8 +1,9 @@
 """Draw a dataset on one page: hyperedge sizes, degrees, labels, and which classes share hyperedges.
 
-Four panels. Hyperedge sizes and node degrees, on logarithmic axes where the spread is wide. Then, with classes: nodes
-per class, and the class of a co-member given a node's class (the identity under perfect homophily). With real-valued
-labels: their histogram and the components. Without labels: degree against hyperedge size, and the components.
+The first two of four panels show hyperedge sizes and node degrees, on logarithmic axes where the spread is wide. The
+other two show, for classes, the nodes per class and the class of a co-member given a node's class (the identity under
+perfect homophily); for real-valued labels, their histogram and the components; without labels, degree against hyperedge
+size and the components.
 """
 
 from __future__ import annotations
@@ -39,24 +40,19 @@ from edhnn.plotting.style import (
 )
 from edhnn.typing import FloatArray, IntArray
 
-WIDE = 30  # up to this value each has its own bar
-LONG_TAIL = 8  # a largest value this many times the median asks for logarithmic bins
+WIDE = 30  # the largest value for which each value has its own bar
+LONG_TAIL = 8  # bins are logarithmic if the largest value is more than this many times the median
 MANY_CLASSES, NUMBERED_CLASSES = 40, 12
 NAME_LENGTH = 14
 
 
 def draw(dataset: NodeDataset, path: Path | str) -> None:
-    """Draw a dataset into a PNG file.
-
-    Args:
-        dataset: The dataset, however degenerate.
-        path: Where to; written whole or not at all.
-    """
+    """Draw any dataset into a PNG file; a failure leaves no partial file."""
     save_figure(picture(dataset), Path(path), dpi=150)
 
 
 def picture(dataset: NodeDataset) -> Figure:
-    """Return the picture as a matplotlib figure outside of pyplot's global state."""
+    """Draw a dataset as a matplotlib figure outside of pyplot's global state."""
     figure = Figure(
         figsize=(11, 8),
         layout=ConstrainedLayoutEngine(w_pad=0.15, h_pad=0.15, hspace=0.05, wspace=0.04),
@@ -82,7 +78,7 @@ def picture(dataset: NodeDataset) -> Figure:
         else:
             _draw_components(panels[3], hypergraph)
     else:
-        _draw_company(panels[2], hypergraph)
+        _draw_degree_and_size(panels[2], hypergraph)
         _draw_components(panels[3], hypergraph)
     return figure
 
@@ -95,7 +91,7 @@ def _title(dataset: NodeDataset) -> str:
 
 
 def _draw_counts(panel: Axes, values: IntArray, title: str, x_label: str, y_label: str, colour: str) -> None:
-    """Draw how often each count occurs: a bar each, bins for a wide range, growing bins for a long tail."""
+    """Draw a histogram of counts: one bar per value, bins for a wide range, growing bins for a long tail."""
     if not len(values):
         empty_panel(panel, title, f"no {y_label}")
         return
@@ -130,8 +126,8 @@ def _draw_classes(panel: Axes, dataset: NodeDataset, counts: list[int]) -> None:
         panel.bar(np.arange(len(counts)), counts, width=0.8, color=ORANGE)
         _name_ticks(panel, dataset, len(counts))
     if len(counts) <= NUMBERED_CLASSES:
-        for place, count in enumerate(counts):
-            panel.text(place, count, f"{count:,}", ha="center", va="bottom", fontsize=8)
+        for x, count in enumerate(counts):
+            panel.text(x, count, f"{count:,}", ha="center", va="bottom", fontsize=8)
     panel.yaxis.set_major_locator(MaxNLocator(nbins=8, integer=True, steps=[1, 2, 5, 10]))
     panel.yaxis.set_major_formatter(FuncFormatter(plain_number))
 
@@ -188,17 +184,17 @@ def _draw_components(panel: Axes, hypergraph: Hypergraph) -> None:
     head(panel, title, "component", "nodes", f"{len(sizes):,} in all, largest {sizes[0]:,}")
 
 
-def _draw_company(panel: Axes, hypergraph: Hypergraph) -> None:
+def _draw_degree_and_size(panel: Axes, hypergraph: Hypergraph) -> None:
     """Draw the density of nodes over their degree and the mean size of their hyperedges."""
-    title = "Nodes by the company they keep"
+    title = "Nodes by degree and hyperedge size"
     degree, total = hypergraph.degree.cpu(), torch.zeros(hypergraph.num_nodes, dtype=torch.int64)
     total.index_add_(0, hypergraph.node_index.cpu(), hypergraph.edge_size.cpu()[hypergraph.edge_index.cpu()])
-    there = degree > 0
-    if not bool(there.any()):
+    connected = degree > 0
+    if not bool(connected.any()):
         empty_panel(panel, title, "no node is in a hyperedge")
         return
     head(panel, title, "hyperedges of a node", "mean size of its hyperedges")
-    x, y = degree[there].numpy(), (total[there] / degree[there]).numpy()
+    x, y = degree[connected].numpy(), (total[connected] / degree[connected]).numpy()
     bins = (growing_bins(x), np.geomspace(y.min() / 1.05, y.max() * 1.05, 32))
     density, _, _ = np.histogram2d(x, y, bins)
     image = panel.pcolormesh(

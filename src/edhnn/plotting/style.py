@@ -1,4 +1,4 @@
-"""What all pictures share: one palette, panels with headings, logarithmic axes where needed, one way to save."""
+"""Helpers of all pictures: palette, headings of panels, logarithmic axes, and saving to a file."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from edhnn.typing import FloatArray, IntArray
 
 BLUE, TEAL, ORANGE, PURPLE, GREY = "#3b6fb6", "#2a9d8f", "#e08e45", "#7a5ea8", "#8a8f98"
 LINE_COLOURS = ("#4477aa", "#ee6677", "#228833", "#b8860b", "#66aacc", "#aa3377", "#555555", "#dd7733")
-"""Colours for up to eight curves in one plot; people with colour-blindness can tell them apart."""
+"""Colours for up to eight curves in one plot, distinguishable with colour-blindness."""
 
 
 def save_figure(figure: Figure, path: Path, *, dpi: int = 120) -> None:
-    """Write a PNG, whole or not at all, with the same bytes for the same figure."""
+    """Write a PNG, with the same bytes for the same figure; a failure leaves no partial file."""
     with atomic_file(path) as temporary, warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=r"Glyph .* missing")  # names in scripts the font does not have
+        warnings.filterwarnings("ignore", message=r"Glyph .* missing")  # names in scripts missing from the font
         figure.savefig(temporary, format="png", dpi=dpi, metadata={"Software": None})
 
 
@@ -42,19 +42,19 @@ def logarithmic_if_wide(panel: Axes, heights: IntArray) -> None:
 
 
 def head(panel: Axes, title: str, x_label: str, y_label: str, remark: str = "") -> None:
-    """Write the title on the left, a remark on the right, and the names of the axes."""
+    """Set the title on the left, a remark on the right, and the names of the axes."""
     panel.set_title(title, fontsize=11, loc="left")
     panel.set_title(remark, fontsize=9, loc="right", color=GREY)
     panel.set_xlabel(x_label, fontsize=9)
     panel.set_ylabel(y_label, fontsize=9)
 
 
-def empty_panel(panel: Axes, title: str, words: str) -> None:
-    """Write why there is nothing to draw."""
+def empty_panel(panel: Axes, title: str, reason: str) -> None:
+    """Draw an empty panel with the reason why it is empty."""
     head(panel, title, "", "")
     panel.set(xticks=[], yticks=[])
     panel.spines[:].set_visible(False)
-    panel.text(0.5, 0.5, words, transform=panel.transAxes, ha="center", va="center", color=GREY, fontsize=11)
+    panel.text(0.5, 0.5, reason, transform=panel.transAxes, ha="center", va="center", color=GREY, fontsize=11)
 
 
 def short(name: str, length: int) -> str:

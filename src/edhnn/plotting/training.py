@@ -1,4 +1,4 @@
-"""Draw a run: learning curves, the confusion of classes, predicted against true values."""
+"""Draw a run: learning curves, the confusion matrix, predicted against true values."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
-from edhnn.plotting.style import BLUE, GREY, ORANGE
+from edhnn.plotting.style import BLUE, GREY, ORANGE, short
 from edhnn.typing import IntArray, JsonObject
 
 _MANY_CLASSES = 20
@@ -45,15 +45,12 @@ def confusion_picture(counts: IntArray, names: Sequence[str], title: str) -> Fig
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     image = axes.imshow(shares, cmap="Blues", vmin=0, vmax=1)
     if len(names) <= _MANY_CLASSES:
-        places = range(len(names))
-        shown = [name if len(name) < 15 else name[:13] + "…" for name in names]
-        axes.set_xticks(places, shown, rotation=45, ha="right", parse_math=False)
-        axes.set_yticks(places, shown, parse_math=False)
-        for row in places:
-            for column in places:
-                colour = "white" if shares[row, column] > _DARK else "black"
-                text = str(int(counts[row, column]))
-                axes.text(column, row, text, ha="center", va="center", color=colour, fontsize=8)
+        shown = [short(name, 14) for name in names]
+        axes.set_xticks(range(len(names)), shown, rotation=45, ha="right", parse_math=False)
+        axes.set_yticks(range(len(names)), shown, parse_math=False)
+        for (row, column), count in np.ndenumerate(counts):
+            colour = "white" if shares[row, column] > _DARK else "black"
+            axes.text(column, row, str(count), ha="center", va="center", color=colour, fontsize=8)
     axes.set(xlabel="predicted", ylabel="true")
     axes.set_title(title, parse_math=False)
     figure.colorbar(image, ax=axes, shrink=0.8, label="share of the true class")

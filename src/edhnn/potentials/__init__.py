@@ -1,4 +1,4 @@
-"""Potentials: functions of hyperedges and of nodes, each with its gradient and its proximal operator."""
+"""Potentials of hyperedges and of nodes, each with its gradient and its proximal operator."""
 
 import lazy_loader
 

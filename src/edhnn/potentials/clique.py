@@ -1,4 +1,4 @@
-r"""Clique expansion: every pair of a hyperedge's nodes pulls together."""
+r"""Clique expansion: a hyperedge penalises the squared differences of all pairs of its nodes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class CliqueExpansion:
     r"""$g(z) = c_e \sum_{u,v \in e} (x_u - x_v)^2 = 2 c_e (|e| \sum_v x_v^2 - (\sum_v x_v)^2)$, $x = s \circ z$.
 
     The sum runs over ordered pairs, so each pair counts twice.
-    Paper: Example 1 (CE).    Differs: nothing; the ordered-pair convention is ADR 0006.
+    Paper: Example 1 (CE).    Differs: nothing. ADR 0006 records the ordered-pair convention.
 
     Args:
         normalisation: ``none``: $s = 1$, $c_e = 1$. ``degree``: $s_v = d_v^{-1/2}$, $c_e = 1$ (the paper's degree
@@ -45,9 +45,9 @@ class CliqueExpansion:
 
     @classmethod
     def from_power(cls, power: int) -> CliqueExpansion:
-        """Make it for power 2, the only one."""
+        """Make the potential; raise `UsageError` unless the power is 2."""
         if power != 2:
-            raise UsageError(f"The clique expansion has power 2. Got {power}.")
+            raise UsageError(f"The power of the clique expansion must be 2. Got {power}.")
         return cls()
 
     def __post_init__(self) -> None:
@@ -55,34 +55,32 @@ class CliqueExpansion:
             raise unknown_name("normalisation", self.normalisation, ("none", "degree", "laplacian"))
 
     def convex_on(self, hypergraph: Hypergraph) -> bool:
-        """Always: it is a sum of squares."""
+        """Return True: a sum of squares is convex."""
         del hypergraph
         return True
 
     def value(self, h_ev: Float[Tensor, "I D"], hypergraph: Hypergraph) -> Float[Tensor, "E D"]:
-        r"""$2 c_e (|e| \sum x_v^2 - (\sum x_v)^2)$, computed around the mean so that nothing cancels."""
-        x_ev, size, scale = self._parts(h_ev, hypergraph)
-        mean_e = incidence_to_edge(x_ev, hypergraph) / size.clamp(min=1)
-        spread = incidence_to_edge((x_ev - edge_to_incidence(mean_e, hypergraph)) ** 2, hypergraph)
-        return 2 * scale * size * spread
+        r"""Return $2 c_e (|e| \sum x_v^2 - (\sum x_v)^2)$, computed around the mean so that nothing cancels."""
+        size, c_e = self._size_and_factor(h_ev, hypergraph)
+        spread = incidence_to_edge(self._centred(h_ev, hypergraph) ** 2, hypergraph)
+        return 2 * c_e * size * spread
 
     def grad(self, h_ev: Float[Tensor, "I D"], hypergraph: Hypergraph) -> Float[Tensor, "I D"]:
-        r"""$4 c_e\, s_v (|e|\, x_v - \sum_u x_u)$. Paper: Eq. 2."""
-        x_ev, size, scale = self._parts(h_ev, hypergraph)
-        mean_e = incidence_to_edge(x_ev, hypergraph) / size.clamp(min=1)
-        pull = edge_to_incidence(4 * scale * size, hypergraph) * (x_ev - edge_to_incidence(mean_e, hypergraph))
+        r"""Return $4 c_e\, s_v (|e|\, x_v - \sum_u x_u)$. Paper: Eq. 2."""
+        size, c_e = self._size_and_factor(h_ev, hypergraph)
+        pull = edge_to_incidence(4 * c_e * size, hypergraph) * self._centred(h_ev, hypergraph)
         return pull if self.normalisation == "none" else pull * degree_scale(hypergraph, h_ev)
 
     def prox(self, a_ev: Float[Tensor, "I D"], hypergraph: Hypergraph, *, step_size: float) -> Float[Tensor, "I D"]:
-        r"""Solves $(I + 4 \eta c_e (|e| S^2 - s s^\top)) z = a$ by the Sherman-Morrison formula.
+        r"""Solve $(I + 4 \eta c_e (|e| S^2 - s s^\top)) z = a$ by the Sherman-Morrison formula.
 
         With $A_v = 1 + 4 \eta c_e |e| s_v^2$, $u = a / A$ and $t = s / A$:
         $z = u + \frac{4 \eta c_e \langle s, u \rangle}{1 - 4 \eta c_e \langle s, t \rangle}\, t$. Paper: Eq. 3.
         The denominator is written as $\sum_v 1 / (|e| A_v)$, which does not cancel.
         """
         s_ev = self._scale(a_ev, hypergraph)
-        _, size, scale = self._parts(a_ev, hypergraph)
-        strength_e = 4 * step_size * scale
+        size, c_e = self._size_and_factor(a_ev, hypergraph)
+        strength_e = 4 * step_size * c_e
         a_diagonal = 1 + edge_to_incidence(strength_e * size, hypergraph) * s_ev**2
         u_ev, t_ev = a_ev / a_diagonal, s_ev / a_diagonal
         top = strength_e * incidence_to_edge(s_ev * u_ev, hypergraph)
@@ -90,18 +88,24 @@ class CliqueExpansion:
         return u_ev + edge_to_incidence(top / bottom, hypergraph) * t_ev
 
     def curvature(self, hypergraph: Hypergraph, like: Tensor) -> Float[Tensor, "I 1"]:
-        r"""The diagonal of the second derivative at each incidence, $4 c_e (|e| - 1) s_v^2$."""
-        _, size, scale = self._parts(like.new_zeros(hypergraph.num_incidences, 1), hypergraph)
-        return edge_to_incidence(4 * scale * (size - 1), hypergraph) * self._scale(like, hypergraph) ** 2
+        r"""Return the diagonal of the second derivative at each incidence, $4 c_e (|e| - 1) s_v^2$."""
+        size, c_e = self._size_and_factor(like, hypergraph)
+        return edge_to_incidence(4 * c_e * (size - 1), hypergraph) * self._scale(like, hypergraph) ** 2
 
     def _scale(self, like: Tensor, hypergraph: Hypergraph) -> Float[Tensor, "I 1"]:
         if self.normalisation == "none":
             return like.new_ones(hypergraph.num_incidences, 1)
         return degree_scale(hypergraph, like)
 
-    def _parts(self, h_ev: Tensor, hypergraph: Hypergraph) -> tuple[Tensor, Tensor, Tensor]:
-        size = hypergraph.edge_size.to(h_ev)[:, None]
-        scale = edge_scale(hypergraph, h_ev)
-        if self.normalisation == "laplacian":
-            scale = scale / (4 * size.clamp(min=1))
-        return self._scale(h_ev, hypergraph) * h_ev, size, scale
+    def _size_and_factor(
+        self, like: Tensor, hypergraph: Hypergraph
+    ) -> tuple[Float[Tensor, "E 1"], Float[Tensor, "E 1"]]:
+        """Return $|e|$ and $c_e$, the latter times the weight of the hyperedge."""
+        size, factor = hypergraph.edge_size.to(like)[:, None], edge_scale(hypergraph, like)
+        return size, factor / (4 * size.clamp(min=1)) if self.normalisation == "laplacian" else factor
+
+    def _centred(self, h_ev: Tensor, hypergraph: Hypergraph) -> Float[Tensor, "I D"]:
+        """Return $x_v$ less the mean of its hyperedge."""
+        x_ev = self._scale(h_ev, hypergraph) * h_ev
+        mean_e = incidence_to_edge(x_ev, hypergraph) / hypergraph.edge_size.to(h_ev).clamp(min=1)[:, None]
+        return x_ev - edge_to_incidence(mean_e, hypergraph)

@@ -1,4 +1,4 @@
-r"""Divergence to the mean: each node is pulled towards a mean of its hyperedge."""
+r"""Divergence to the mean: a hyperedge penalises the squared distances of its nodes from their mean."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class DivergenceToMean:
     r"""$g(z) = \sum_{v \in e} (z_v - M)^2$ with $M = \kappa \|z\|_p$.
 
     Paper: Example 1 (divergence to the mean).    Differs: the paper prints $\| |e|^{-1} H_e \|_p$, that is
-    $\kappa = 1/|e|$ (``literal``); the works it cites use the power mean, $\kappa = |e|^{-1/p}$ (``power``). They agree
-    for $p = 1$ only; both are offered.
+    $\kappa = 1/|e|$ (``literal``). The works it cites use the power mean, $\kappa = |e|^{-1/p}$ (``power``). The two
+    agree only for $p = 1$.
 
     Args:
         power: $p \geq 1$.
@@ -39,7 +39,7 @@ class DivergenceToMean:
 
     @classmethod
     def from_power(cls, power: int) -> DivergenceToMean:
-        """Make it for a power of at least 1."""
+        """Make the potential for a power of at least 1."""
         return cls(power=float(power))
 
     @property
@@ -54,21 +54,22 @@ class DivergenceToMean:
             raise unknown_name("mean", self.mean, ("literal", "power"))
 
     def convex_on(self, hypergraph: Hypergraph) -> bool:
-        r"""With the power mean always; with the literal one for $p = 1$ and $2 \leq p \leq 4$.
+        r"""Return True for the power mean, and for the literal mean if $p = 1$ or $2 \leq p \leq 4$.
 
-        The literal one has $\sum_u (z_u - M) > 0$ near constants, where the curvature of $M$ counts negatively: without
-        bound at $z_v = 0$ for $1 < p < 2$, and too much from about $p = 4.6$ on, as at $(0.7, 0.7, 1, 1)$ for $p = 5$.
+        The literal mean has $\sum_u (z_u - M) > 0$ near constants, where the curvature of $M$ is subtracted. It is
+        unbounded at $z_v = 0$ for $1 < p < 2$, and too large from about $p = 4.6$ on, as at $(0.7, 0.7, 1, 1)$ for
+        $p = 5$.
         """
         del hypergraph
         return self.mean == "power" or self.power == 1 or 2 <= self.power <= 4
 
     def value(self, h_ev: Float[Tensor, "I D"], hypergraph: Hypergraph) -> Float[Tensor, "E D"]:
-        r"""$w_e \sum_{v \in e} (z_v - M)^2$."""
+        r"""Return $w_e \sum_{v \in e} (z_v - M)^2$."""
         mean_ev = edge_to_incidence(self._kappa(h_ev, hypergraph) * self._norm(h_ev, hypergraph), hypergraph)
         return edge_scale(hypergraph, h_ev) * incidence_to_edge((h_ev - mean_ev) ** 2, hypergraph)
 
     def grad(self, h_ev: Float[Tensor, "I D"], hypergraph: Hypergraph) -> Float[Tensor, "I D"]:
-        r"""$2(z_v - M) - 2 \big(\sum_u (z_u - M)\big) \frac{\partial M}{\partial z_v}$.
+        r"""Return $2(z_v - M) - 2 \big(\sum_u (z_u - M)\big) \frac{\partial M}{\partial z_v}$.
 
         $\partial M / \partial z_v = \kappa\, \mathrm{sign}(z_v) |z_v|^{p-1} / \|z\|_p^{p-1}$, and 0 at $z = 0$.
         """
@@ -80,14 +81,15 @@ class DivergenceToMean:
         return edge_to_incidence(2 * edge_scale(hypergraph, h_ev), hypergraph) * (off_ev - total * slope)
 
     def prox(self, a_ev: Float[Tensor, "I D"], hypergraph: Hypergraph, *, step_size: float) -> Float[Tensor, "I D"]:
-        r"""For $p = 2$: $z = (a + 2\eta\kappa n 1)/\gamma$, where $n = \|z\|$ is the root of a scalar equation.
+        r"""Return, for $p = 2$, $z = (a + 2\eta\kappa n 1)/\gamma$, where $n = \|z\|$ is the root of a scalar equation.
 
-        $\gamma(n) = \|a + 2\eta\kappa n 1\| / n$ and the root of $\gamma - 1 - 2\eta + 2\eta\kappa S/n$ with
-        $S = 1^\top z - |e|\kappa n$ lies in $(0, \|a\|]$, as the operator shrinks; it is found by bisection.
+        $\gamma(n) = \|a + 2\eta\kappa n 1\| / n$, and the root of $\gamma - 1 - 2\eta + 2\eta\kappa S/n$ with
+        $S = 1^\top z - |e|\kappa n$ lies in $(0, \|a\|]$, because the operator shrinks. Bisection finds it.
         """
         if self.power != 2:
             raise UsageError(
-                f"DivergenceToMean has a proximal operator for power 2 only. Got {self.power}; use gradient descent."
+                "DivergenceToMean has a proximal operator for power 2 only. "
+                f"Got power {self.power}. Use gradient descent."
             )
         kappa, size = self._kappa(a_ev, hypergraph), hypergraph.edge_size.to(a_ev)[:, None]
         eta = step_size * edge_scale(hypergraph, a_ev)

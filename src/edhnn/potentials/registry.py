@@ -1,4 +1,4 @@
-"""Hyperedge potentials by name; a new one is a module and a line here."""
+"""Hyperedge potentials by name. To add one, write its module and add a line here."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from edhnn.potentials.total_variation import TotalVariation
 
 
 class PotentialClass(Protocol):
-    """The class of a potential that is made from a power alone."""
+    """The class of a potential that can be made from a power alone."""
 
     def from_power(self, power: int) -> HyperedgePotential:
-        """Make the potential, or refuse the power."""
+        """Make the potential; raise `UsageError` if it does not have this power."""
 
 
 POTENTIALS: dict[str, PotentialClass] = {
@@ -34,13 +34,10 @@ def make_potential(name: str, power: int = 2) -> HyperedgePotential:
     Args:
         name: ``ce`` clique expansion, ``divergence`` to the mean, ``tv`` total variation, ``lec`` Lovász extension of
             the paper's cardinality cut (`POTENTIALS`).
-        power: $p$: 1 or 2 for ``tv`` and ``lec``, at least 1 for ``divergence``; ``ce`` is always a square.
-
-    Returns:
-        The potential.
+        power: $p$: 1 or 2 for ``tv`` and ``lec``, at least 1 for ``divergence``, 2 for ``ce``.
 
     Raises:
-        UsageError: if there is no such potential, or if it does not have this power.
+        UsageError: if the name is unknown, or if the potential does not have this power.
     """
     if name not in POTENTIALS:
         raise unknown_name("potential", name, POTENTIALS)

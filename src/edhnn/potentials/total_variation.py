@@ -1,4 +1,4 @@
-r"""Total variation: a hyperedge pays for the distance between its extreme values."""
+r"""Total variation: a hyperedge penalises the distance between its extreme values."""
 
 from __future__ import annotations
 
@@ -8,11 +8,17 @@ from typing import ClassVar, Literal, final
 from jaxtyping import Float
 from torch import Tensor
 
-from edhnn.errors import UsageError
 from edhnn.hypergraph.hypergraph import Hypergraph
 from edhnn.hypergraph.incidence import edge_to_incidence
 from edhnn.kernels import prox_total_variation
-from edhnn.potentials.base import degree_scale, edge_extremes, edge_scale, one_or_two, share_of
+from edhnn.potentials.base import (
+    degree_scale,
+    edge_extremes,
+    edge_scale,
+    one_or_two,
+    positive_degree_scale,
+    share_of,
+)
 
 
 @final
@@ -43,25 +49,24 @@ class TotalVariation:
 
     @classmethod
     def from_power(cls, power: int) -> TotalVariation:
-        """Make it for power 1 or 2."""
+        """Make the potential for power 1 or 2."""
         return cls(power=one_or_two("tv", power))
 
     def __post_init__(self) -> None:
-        if self.power not in (1, 2):
-            raise UsageError(f"The power of TotalVariation must be 1 or 2. Got {self.power} instead.")
+        one_or_two("TotalVariation", self.power)
 
     def convex_on(self, hypergraph: Hypergraph) -> bool:
-        """Always: a power of a maximum of linear functions that is not negative."""
+        """Return True: a power of a non-negative maximum of linear functions is convex."""
         del hypergraph
         return True
 
     def value(self, h_ev: Float[Tensor, "I D"], hypergraph: Hypergraph) -> Float[Tensor, "E D"]:
-        r"""$w_e (\max_v x_v - \min_v x_v)^p$."""
+        r"""Return $w_e (\max_v x_v - \min_v x_v)^p$."""
         largest, smallest = edge_extremes(self._scaled(h_ev, hypergraph), hypergraph)
         return edge_scale(hypergraph, h_ev) * (largest - smallest) ** self.power
 
     def grad(self, h_ev: Float[Tensor, "I D"], hypergraph: Hypergraph) -> Float[Tensor, "I D"]:
-        r"""$p (\max - \min)^{p-1} (u^{\max} - u^{\min})$: equal weights on the nodes that attain each; 0 if all do."""
+        r"""Return $p (\max - \min)^{p-1} (u^{\max} - u^{\min})$, each $u$ uniform on the nodes that attain it."""
         x_ev = self._scaled(h_ev, hypergraph)
         largest, smallest = edge_extremes(x_ev, hypergraph)
         top = share_of(x_ev == edge_to_incidence(largest, hypergraph), hypergraph, h_ev)
@@ -71,19 +76,17 @@ class TotalVariation:
         return pull * degree_scale(hypergraph, h_ev) if self.degree_normalised else pull
 
     def prox(self, a_ev: Float[Tensor, "I D"], hypergraph: Hypergraph, *, step_size: float) -> Float[Tensor, "I D"]:
-        r"""Clips to water levels: exact, see `edhnn.kernels.prox_total_variation`.
+        r"""Clip the values to water levels; exact, see `edhnn.kernels.prox_total_variation`. Paper: Eq. 3.
 
-        Degree-normalised, $x = D_e^{-1/2} z$ turns the quadratic into $\tfrac12 \sum_v d_v (x_v - b_v)^2$: the levels
-        are weighted by the degrees. Paper: Eq. 3.
+        If degree-normalised, $x = D_e^{-1/2} z$ turns the quadratic into $\tfrac12 \sum_v d_v (x_v - b_v)^2$, so that
+        the degrees weight the levels.
         """
         step = (step_size * edge_scale(hypergraph, a_ev))[:, 0]
         if not self.degree_normalised:
             return prox_total_variation(a_ev, hypergraph.edge_ptr, step, self.power)
-        s_ev = degree_scale(hypergraph, a_ev)
-        active = s_ev > 0  # a node of degree 0 sits in hyperedges of weight 0 only, where nothing moves
-        safe = s_ev.where(active, s_ev.new_ones(()))
-        x_ev = prox_total_variation(safe * a_ev, hypergraph.edge_ptr, step, self.power, weight=safe[:, 0] ** -2)
-        return x_ev / safe
+        s_ev = positive_degree_scale(hypergraph, a_ev)
+        x_ev = prox_total_variation(s_ev * a_ev, hypergraph.edge_ptr, step, self.power, weight=s_ev[:, 0] ** -2)
+        return x_ev / s_ev
 
     def _scaled(self, h_ev: Tensor, hypergraph: Hypergraph) -> Tensor:
         return degree_scale(hypergraph, h_ev) * h_ev if self.degree_normalised else h_ev
