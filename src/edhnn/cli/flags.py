@@ -7,6 +7,7 @@ other argument unchanged.
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from ast import literal_eval
@@ -61,7 +62,9 @@ def _translate(argument: re.Match[str]) -> str:
     if option is not None:
         return _write_option(option, text, value)
     if "settings" in _options and name in _setting_names():
-        shown = value if isinstance(value, str) else text.lower() if isinstance(value, bool) else text
+        if isinstance(value, bool | list | tuple):
+            value = json.dumps(value)  # also TOML, which --set reads
+        shown = value if isinstance(value, str) else text
         return f"--set {shlex.quote(f'{name}={shown}')}" if text else f"--set {name}=VALUE"
     return argument[0]
 

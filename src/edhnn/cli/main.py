@@ -40,7 +40,7 @@ VERBS = {
     "tune": _Verb(
         "edhnn.cli.tune",
         "tune_command",
-        "Search the settings of a model by validation scores. The same command resumes an interrupted search.",
+        "Search settings of a model by validation scores; test labels are not read. The same command resumes a search.",
     ),
     "predict": _Verb(
         "edhnn.cli.predict",

@@ -72,7 +72,7 @@ def tune_command(
     as_json: Json = False,
     options: ReadOptions,
 ) -> None:
-    """Search the settings of a model by validation scores. The same command resumes an interrupted search."""
+    """Search settings of a model by validation scores; test labels are not read. The same command resumes a search."""
     check_targets(out, overwrite=force)
     dataset = options.read(source)
     print_notes(dataset.provenance.notes)
