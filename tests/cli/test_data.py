@@ -98,8 +98,8 @@ def test_info_of_a_table_reports_its_guesses(baskets, succeed):
     assert "label column guessed: 'kind'" in notes
 
 
-def test_info_as_text_prints_notes_on_standard_error(baskets):
-    done = really_succeed("data", "info", "baskets.csv", folder=baskets)
+def test_info_as_text_prints_notes_on_standard_error(baskets, succeed):
+    done = succeed("data", "info", "baskets.csv", folder=baskets)
     assert "num_hyperedges" in done.stdout
     assert "note: node column guessed" in done.stderr
 

@@ -5,6 +5,7 @@ An intended change edits this file and the CHANGELOG.
 
 import click
 import typer
+from rich.text import Text
 
 from edhnn.cli.main import VERBS, app
 
@@ -72,3 +73,10 @@ def test_every_option_has_a_help_text():
         assert command.help, name
         for parameter in command.params:
             assert isinstance(parameter, click.Argument) or getattr(parameter, "help", None), (name, parameter.name)
+
+
+def test_no_help_text_loses_words_as_markup():
+    for name, command in commands(typer.main.get_command(app)):
+        for parameter in command.params:
+            text = getattr(parameter, "help", None) or ""
+            assert Text.from_markup(text).plain == text, (name, parameter.name)

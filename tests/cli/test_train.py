@@ -1,8 +1,8 @@
 """`edhnn train`, `predict`, `evaluate`, `models` through the entry point: files in, files out, and exit codes."""
 
 import csv
+import io
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -197,14 +197,14 @@ def test_the_target_of_predictions_is_checked_first(animals, refuse, monkeypatch
         assert words in refuse(2, "predict", "done", "part.csv", "--out", target, folder=animals)
 
 
-def test_unencodable_characters_are_escaped(animals):
+def test_unencodable_characters_are_escaped(animals, here, monkeypatch):  # noqa: F811
     (animals / "naïve.csv").write_text("node,hyperedge\na,1\n")
-    done = subprocess.run(
-        [sys.executable, "-m", "edhnn.cli.main", "data", "info", "naïve.csv"],
-        cwd=animals, env={**os.environ, "PYTHONIOENCODING": "ascii"}, capture_output=True, text=True, timeout=120,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert "na\\xefve" in done.stdout
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr(sys, "stdout", stream)
+    code, _, errors = here("data", "info", "naïve.csv", folder=animals)
+    assert code == 0, errors
+    stream.flush()
+    assert b"na\\xefve" in stream.buffer.getvalue()
 
 
 def test_an_interrupt_exits_with_130_and_a_message(animals, here, monkeypatch):  # noqa: F811

@@ -94,7 +94,7 @@ def doctor(
     source: Source,
     *,
     picture: Annotated[
-        Path | None, typer.Option("--picture", help="Draw the dataset into this PNG file; an existing PNG is replaced.")
+        Path | None, typer.Option("--picture", help="Draw the dataset into this PNG; an existing one is replaced.")
     ] = None,
     hidden: Annotated[
         int, typer.Option("--hidden", min=1, help="Width of the model in the cost forecast.")
@@ -161,10 +161,7 @@ def convert_dataset(
     *,
     to: Annotated[Format | None, typer.Option("--to", help="Output format; default: from the name of OUT.")] = None,
     legacy_pickle: Annotated[
-        bool,
-        typer.Option(
-            "--legacy-pickle", help="Read a folder of HyperGCN pickles; an allow-list prevents code execution."
-        ),
+        bool, typer.Option("--legacy-pickle", help="Read a folder of HyperGCN pickles; no code in them runs.")
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,
     as_json: Json = False,

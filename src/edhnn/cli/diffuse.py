@@ -35,35 +35,20 @@ else:
 def diffuse_command(
     source: Source,
     *,
-    seeds: Annotated[
-        Path, typer.Option("--seeds", help="Table with the columns node and value; all other nodes have the value 0.")
-    ],
-    potential: Annotated[
-        PotentialName,
-        typer.Option("--potential", help="Potential g of a hyperedge, a measure of how much its members differ."),
-    ] = "tv",
+    seeds: Annotated[Path, typer.Option("--seeds", help="Table with columns node and value; other nodes have 0.")],
+    potential: Annotated[PotentialName, typer.Option("--potential", help="Potential g of a hyperedge.")] = "tv",
     power: Annotated[int, typer.Option("--power", min=1, help="Power p of the potential.")] = 2,
-    strength: Annotated[
-        float, typer.Option("--strength", min=0.0, help="Weight of the potentials in the objective.")
-    ] = 1.0,
-    solver: Annotated[
-        SolverName, typer.Option("--solver", help="Solver; auto chooses one for the potential.")
-    ] = "auto",
-    step_size: Annotated[
-        float | None, typer.Option("--step-size", help="Step size; default: chosen by the solver.")
-    ] = None,
-    tolerance: Annotated[
-        float, typer.Option("--tolerance", min=0.0, help="Relative duality gap at which to stop.")
-    ] = 1e-8,
+    strength: Annotated[float, typer.Option("--strength", min=0.0, help="Weight of the potentials.")] = 1.0,
+    solver: Annotated[SolverName, typer.Option("--solver", help="Solver; auto: by the potential.")] = "auto",
+    step_size: Annotated[float | None, typer.Option("--step-size", help="Step size; default: automatic.")] = None,
+    tolerance: Annotated[float, typer.Option("--tolerance", min=0.0, help="Relative duality gap to stop at.")] = 1e-8,
     max_steps: Annotated[int, typer.Option("--max-steps", min=0, help="Largest number of steps.")] = 10_000,
     ignore_weights: Annotated[
-        bool, typer.Option("--ignore-weights", help="Ignore the weights of memberships, which no potential uses.")
+        bool, typer.Option("--ignore-weights", help="Ignore weights of memberships, which no potential uses.")
     ] = False,
-    out: Annotated[
-        Path | None, typer.Option("--out", help="Write the scores to this table, with columns node and score.")
-    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="Write scores here, columns node and score.")] = None,
     picture: Annotated[
-        Path | None, typer.Option("--picture", help="Draw the states and the gap at each step into this PNG file.")
+        Path | None, typer.Option("--picture", help="Draw the states and the gap at each step into this PNG.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,
     as_json: Json = False,

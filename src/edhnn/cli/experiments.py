@@ -25,25 +25,17 @@ Results = Annotated[Path, typer.Option("--results", help="Folder of the records.
 def run_command(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[NAME]...", help="Experiments, groups or TOML files; without a name, list all."),
+        typer.Argument(metavar="[NAME]...", help="Experiments, groups or TOML files; default: list them."),
     ] = None,
     *,
-    dataset: Annotated[
-        list[str] | None, typer.Option("--dataset", help="Run only this dataset; repeat for several.")
-    ] = None,
-    model: Annotated[list[str] | None, typer.Option("--model", help="Run only this model; repeat for several.")] = None,
-    splits: Annotated[
-        int | None, typer.Option("--splits", min=1, help="Number of splits instead of the experiment's.")
-    ] = None,
-    epochs: Annotated[
-        int | None, typer.Option("--epochs", min=1, help="Number of epochs instead of the experiment's.")
-    ] = None,
+    dataset: Annotated[list[str] | None, typer.Option("--dataset", help="Only this dataset; repeatable.")] = None,
+    model: Annotated[list[str] | None, typer.Option("--model", help="Only this model; repeatable.")] = None,
+    splits: Annotated[int | None, typer.Option("--splits", min=1, help="Splits instead of the experiment's.")] = None,
+    epochs: Annotated[int | None, typer.Option("--epochs", min=1, help="Epochs instead of the experiment's.")] = None,
     budget: Annotated[
-        float | None, typer.Option("--budget", min=0, help="Stop after so many minutes; the same command resumes.")
+        float | None, typer.Option("--budget", min=0, help="Minutes after which to stop; the same command resumes.")
     ] = None,
-    jobs: Annotated[
-        int | None, typer.Option("--jobs", min=1, help="Parallel processes; default: one per core.")
-    ] = None,
+    jobs: Annotated[int | None, typer.Option("--jobs", min=1, help="Processes; default: one per core.")] = None,
     results: Results = Path("results"),
     as_json: Json = False,
 ) -> None:

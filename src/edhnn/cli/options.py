@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import Annotated, final, get_type_hints
 
@@ -21,95 +21,46 @@ from edhnn.io.files import check_can_write
 from edhnn.io.formats import Format, detect_format, read_dataset
 from edhnn.io.tables.names import table_name
 
-_TABLES, _COLUMNS, _CATALOGUE, _LIMITS = "Incidence tables", "Labels and features", "Catalogue", "Limits"
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 Source = Annotated[str, typer.Argument(metavar="NAME_OR_FILE", help="A catalogue name, a file or a folder.")]
 DeviceName = Annotated[
-    str,
-    typer.Option("--device", help="Device of the model: cpu, cuda, cuda:1, mps, or auto for the fastest available."),
+    str, typer.Option("--device", help="Device of the model: cpu, cuda, cuda:1, mps, or auto for the fastest.")
 ]
-FormatOption = Annotated[Format | None, typer.Option("--format", help="Input format; default: from the file name.")]
-Label = Annotated[
-    list[str] | None,
-    typer.Option("--label", help="Label column or attribute; repeat for several labels.", rich_help_panel=_COLUMNS),
-]
-Features = Annotated[
-    str | None,
-    typer.Option(
-        "--features", help="Feature columns, separated by commas; '' for no features.", rich_help_panel=_COLUMNS
-    ),
-]
-TaskOption = Annotated[
-    Task | None,
-    typer.Option("--task", help="Kind of labels; default: inferred from their values.", rich_help_panel=_COLUMNS),
-]
-NodeColumn = Annotated[
-    str | None,
-    typer.Option("--node-column", help="Node column; default: guessed from the column names.", rich_help_panel=_TABLES),
-]
-EdgeColumn = Annotated[
-    str | None,
-    typer.Option(
-        "--hyperedge-column", help="Hyperedge column; default: guessed from the column names.", rich_help_panel=_TABLES
-    ),
-]
-WeightColumn = Annotated[
-    str | None, typer.Option("--weight-column", help="Weight column of the memberships.", rich_help_panel=_TABLES)
-]
-IdColumn = Annotated[
-    str | None,
-    typer.Option("--id-column", help="Id column of the node table; default: guessed.", rich_help_panel=_TABLES),
-]
-NodeTable = Annotated[
-    Path | None,
-    typer.Option("--nodes", help="Node table; default: NAME.nodes.csv (.tsv, .parquet).", rich_help_panel=_TABLES),
-]
-EdgeTable = Annotated[
-    Path | None,
-    typer.Option("--hyperedges", help="Hyperedge table; default: NAME.hyperedges.csv.", rich_help_panel=_TABLES),
-]
-DataDir = Annotated[
-    Path | None,
-    typer.Option("--data-dir", help="Folder to search first for published datasets.", rich_help_panel=_CATALOGUE),
-]
-Noise = Annotated[
-    float | None,
-    typer.Option("--noise", min=0.0, help="Noise of generated features [1.0].", rich_help_panel=_CATALOGUE),
-]
-FeatureSeed = Annotated[
-    int | None,
-    typer.Option(
-        "--feature-seed", min=0, max=MAX_SEED, help="Seed of generated features [0].", rich_help_panel=_CATALOGUE
-    ),
-]
-MaxBytes = Annotated[
-    int, typer.Option("--max-bytes", min=1, help="Largest allowed input, decompressed.", rich_help_panel=_LIMITS)
-]
-MaxNodes = Annotated[
-    int, typer.Option("--max-nodes", min=0, help="Largest allowed number of nodes.", rich_help_panel=_LIMITS)
-]
+_column = partial(typer.Option, rich_help_panel="Labels and features")
+_table = partial(typer.Option, rich_help_panel="Incidence tables")
+_catalogue = partial(typer.Option, rich_help_panel="Catalogue")
+_limit = partial(typer.Option, rich_help_panel="Limits")
+DataDir = Annotated[Path | None, _catalogue("--data-dir", help="Folder to search first for published datasets.")]
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadOptions:
-    """The values of the shared options."""
+    """The options of every command that reads a dataset."""
 
-    format: FormatOption = None
-    label: Label = None
-    features: Features = None
-    task: TaskOption = None
-    node_column: NodeColumn = None
-    edge_column: EdgeColumn = None
-    weight_column: WeightColumn = None
-    id_column: IdColumn = None
-    nodes: NodeTable = None
-    hyperedges: EdgeTable = None
+    format: Annotated[Format | None, typer.Option("--format", help="Input format; default: from the file name.")] = None
+    label: Annotated[list[str] | None, _column("--label", help="Label column or attribute; repeatable.")] = None
+    features: Annotated[str | None, _column("--features", help="Comma-separated feature columns; '' for none.")] = None
+    task: Annotated[Task | None, _column("--task", help="Kind of labels; default: inferred from them.")] = None
+    node_column: Annotated[str | None, _table("--node-column", help="Node column; default: guessed.")] = None
+    edge_column: Annotated[str | None, _table("--hyperedge-column", help="Hyperedge column; default: guessed.")] = None
+    weight_column: Annotated[str | None, _table("--weight-column", help="Weight column of the memberships.")] = None
+    id_column: Annotated[str | None, _table("--id-column", help="Id column of the node table.")] = None
+    nodes: Annotated[
+        Path | None, _table("--nodes", help="Node table; default: NAME.nodes.csv (.tsv, .parquet) beside the file.")
+    ] = None
+    hyperedges: Annotated[
+        Path | None, _table("--hyperedges", help="Hyperedge table; default: NAME.hyperedges.csv beside the file.")
+    ] = None
     data_dir: DataDir = None
-    noise: Noise = None
-    feature_seed: FeatureSeed = None
-    max_bytes: MaxBytes = Limits().max_bytes
-    max_nodes: MaxNodes = Limits().max_nodes
+    noise: Annotated[float | None, _catalogue("--noise", min=0.0, help="Noise of generated features; default: 1.")] = (
+        None
+    )
+    feature_seed: Annotated[
+        int | None, _catalogue("--feature-seed", min=0, max=MAX_SEED, help="Seed of generated features; default: 0.")
+    ] = None
+    max_bytes: Annotated[int, _limit("--max-bytes", min=1, help="Largest input, decompressed.")] = Limits().max_bytes
+    max_nodes: Annotated[int, _limit("--max-nodes", min=0, help="Largest number of nodes.")] = Limits().max_nodes
 
     @property
     def limits(self) -> Limits:
@@ -128,7 +79,7 @@ class ReadOptions:
             features=features if self.features is None else _names_in(self.features),
             task=self.task,
             keep_missing=keep_missing,
-            table=self._table(),
+            table=self._table_request(),
             limits=self.limits,
         )
 
@@ -160,7 +111,7 @@ class ReadOptions:
             limits=self.limits,
         )
 
-    def _table(self) -> TableRequest | None:
+    def _table_request(self) -> TableRequest | None:
         request = TableRequest(
             node=self.node_column,
             edge=self.edge_column,

@@ -30,33 +30,29 @@ def train_command(
     ] = "csbm-4",
     *,
     model: Annotated[
-        str | None, typer.Option("--model", help="Model name; `edhnn models` lists them [ed-hnn].")
+        str | None, typer.Option("--model", help="Model; `edhnn models` lists them; default: ed-hnn.")
     ] = None,
     preset: Annotated[
         PresetName | None,
-        typer.Option(
-            "--preset",
-            help="Settings of the paper, of the released code, or by rule; default: paper if it has the dataset.",
-        ),
+        typer.Option("--preset", help="Settings of the paper, of its code, or by rule; default: paper if available."),
     ] = None,
     config: Annotated[Path | None, typer.Option("--config", help="TOML file with model, options and train.")] = None,
-    splits: Annotated[int | None, typer.Option("--splits", min=1, help="Number of splits [10].")] = None,
-    epochs: Annotated[
-        int | None, typer.Option("--epochs", min=1, help="Epochs; default: from the preset or --config, else 500.")
+    splits: Annotated[int | None, typer.Option("--splits", min=1, help="Number of splits; default: 10.")] = None,
+    epochs: Annotated[int | None, typer.Option("--epochs", min=1, help="Epochs per split; default: 500.")] = None,
+    seed: Annotated[
+        int | None, typer.Option("--seed", min=0, help="Seed of weights and dropout masks; default: 0.")
     ] = None,
-    seed: Annotated[int | None, typer.Option("--seed", min=0, help="Seed of weights and dropout masks [0].")] = None,
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Set an option of the model or of training; repeatable."),
     ] = None,
     jobs: Annotated[
-        int | None,
-        typer.Option("--jobs", min=1, help="Splits to train in parallel; default: chosen by memory and cores."),
+        int | None, typer.Option("--jobs", min=1, help="Splits to train in parallel; default: automatic.")
     ] = None,
-    out: Annotated[Path | None, typer.Option("--out", help="Run folder [runs/DATASET-MODEL].")] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="Run folder; default: runs/DATASET-MODEL.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Resume the run in the folder, if any.")] = False,
     tensorboard: Annotated[
-        bool, typer.Option("--tensorboard", help="Write events for TensorBoard into the run folder during training.")
+        bool, typer.Option("--tensorboard", help="Write TensorBoard events into the run folder.")
     ] = False,
     device: DeviceName = "cpu",
     as_json: Json = False,

@@ -31,41 +31,32 @@ def tune_command(
     *,
     model: Annotated[str, typer.Option("--model", help="Model name; `edhnn models` lists them.")] = "ed-hnn",
     trials: Annotated[
-        int,
-        typer.Option("--trials", min=1, help="Number of trials, including those of earlier calls; the grid has 20."),
+        int, typer.Option("--trials", min=1, help="Trials, including those of earlier calls; the grid has 20.")
     ] = 20,
     space: Annotated[
-        Space,
-        typer.Option(
-            "--space", help="paper: the paper's grid of depth and width; wide: all sizes, dropout and learning rates."
-        ),
+        Space, typer.Option("--space", help="The paper's grid of depth and width, or all sizes, dropout and rates.")
     ] = "paper",
-    splits: Annotated[
-        int, typer.Option("--splits", min=1, help="Splits over which to average the validation score.")
-    ] = 3,
-    epochs: Annotated[
-        int | None, typer.Option("--epochs", min=1, help="Epochs; default: from the preset, else 500.")
-    ] = None,
+    splits: Annotated[int, typer.Option("--splits", min=1, help="Splits to average the score over.")] = 3,
+    epochs: Annotated[int | None, typer.Option("--epochs", min=1, help="Epochs per split; default: 500.")] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of trials, weights and dropout masks.")] = 0,
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Fix an option, which is then not searched; repeatable."),
     ] = None,
     prune: Annotated[
-        bool, typer.Option("--prune", help="Stop a trial when a split is worse than the median of the other trials.")
+        bool, typer.Option("--prune", help="Stop a trial when a split is worse than the median of the others.")
     ] = False,
     jobs: Annotated[
-        int | None,
-        typer.Option("--jobs", min=1, help="Trials to run in parallel; default: chosen for the grid, 1 for wide."),
+        int | None, typer.Option("--jobs", min=1, help="Trials to run in parallel; default: automatic, 1 for wide.")
     ] = None,
     storage: Annotated[
         str | None,
         typer.Option(
-            "--storage", help="SQLite file of the study; an existing study is resumed [tune/DATASET-MODEL.db]."
+            "--storage", help="SQLite file of the study, new or to be resumed; default: tune/DATASET-MODEL.db."
         ),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", help="Write the best settings to this file for `edhnn train --config`.")
+        Path | None, typer.Option("--out", help="Write the best settings for `edhnn train --config`.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
     device: DeviceName = "cpu",
