@@ -58,7 +58,7 @@ def begin(module: str, folder: Path, fate: str, count: int = 2) -> None:
     [
         ("diverges", WorkerError, r"^The loss of split 0 must be finite\.$"),
         ("refuses", UsageError, r"^The width must be at least 1\.$"),
-        ("full", MachineError, r"^There must be room on the disk of 'metrics.jsonl'\."),
+        ("full", MachineError, r"^No space left on the disk for 'metrics.jsonl'\."),
         ("killed", MachineError, "killed, most likely because memory ran out"),
     ],
 )

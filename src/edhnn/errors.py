@@ -1,15 +1,19 @@
-"""Everything that can go wrong because of input, in one small tree.
+"""The errors that invalid input or a failing machine causes.
 
-A message says what must hold, what was given, and what to do. The command line prints it and leaves with the
-class's ``exit_code``: 2 when the request itself was wrong, 1 when the work could not be done.
+A message states the problem, the value found, and the remedy. A remedy names Python arguments as `` `label=` ``, which
+the command translates into its options. The command prints the message and exits with the class's ``exit_code``: 2 for
+an invalid request, 1 for work that failed.
 
     EdhnnError
-    ├── UsageError               an option, name or path that cannot be meant            exit 2
-    ├── DataError                a file or value breaks a rule; names file and place     exit 1
+    ├── UsageError               an invalid option, name or path                           exit 2
+    ├── DataError                an invalid file or value; names the file and the position exit 1
     │   └── LimitError           larger than the limits allow
     ├── MissingDependencyError   an optional library is not installed
-    ├── MachineError             memory or room on the disk ran out
-    └── DownloadError            the network or a checksum said no
+    ├── MachineError             no memory, no space on the disk, a refused path
+    ├── DownloadError            a failed download or a wrong checksum
+    ├── DivergedError            the loss is no longer finite
+    ├── StoppedError             a signal stopped the work, which was saved                exit 130
+    └── WorkerError              a worker process failed
 """
 
 from __future__ import annotations
@@ -29,7 +33,7 @@ class EdhnnError(Exception):
 
 
 class UsageError(EdhnnError, ValueError):
-    """The request cannot be meant: an unknown name, an option that does not apply, a missing path."""
+    """The request is invalid: an unknown name, an option that does not apply, a missing path."""
 
     exit_code = 2
 
@@ -39,8 +43,8 @@ class DataError(EdhnnError, ValueError):
 
     Args:
         problem: What must hold and what was given.
-        path: The file, when there is one.
-        where: The place in it: ``line 3``, ``incidences[4]``.
+        path: The file, if any.
+        where: The position in it: ``line 3``, ``incidences[4]``.
         remedy: What to do about it.
     """
 
@@ -53,8 +57,8 @@ class DataError(EdhnnError, ValueError):
         remedy: str | None = None,
     ) -> None:
         self.problem, self.path, self.where, self.remedy = problem, path, where, remedy
-        place = ", ".join(str(part) for part in (path, where) if part is not None)
-        text = f"{place}: {problem}" if place else problem
+        position = ", ".join(str(part) for part in (path, where) if part is not None)
+        text = f"{position}: {problem}" if position else problem
         super().__init__(f"{text} {remedy}" if remedy else text)
 
 
@@ -63,50 +67,50 @@ class LimitError(DataError):
 
 
 class MissingDependencyError(EdhnnError, ImportError):
-    """An optional library is needed for this and is not installed."""
+    """A required optional library is not installed."""
 
     def __init__(self, module: str, purpose: str, extra: str) -> None:
         super().__init__(f"{purpose} needs '{module}', which is not installed: pip install 'edhnn[{extra}]'.")
 
 
 class DownloadError(EdhnnError):
-    """A download failed, or what arrived is not what was pinned."""
+    """A download failed, or its content differs from the recorded checksum."""
 
 
 class MachineError(EdhnnError):
-    """The machine could not: no memory, no room on the disk, a path it refuses."""
+    """The operating system failed: no memory, no space on the disk, a refused path."""
 
 
 @contextmanager
 def machine_errors() -> Iterator[None]:
-    """Within the block, what the machine refuses becomes a `MachineError`."""
+    """Raise errors of the operating system within the block as `MachineError`."""
     try:
         yield
     except BrokenPipeError:
         raise
     except (OSError, MemoryError, RuntimeError) as error:
-        words = _in_words(error)
-        if words is None:
+        message = _describe(error)
+        if message is None:
             raise
-        raise MachineError(words) from error
+        raise MachineError(message) from error
 
 
-def _in_words(error: OSError | MemoryError | RuntimeError) -> str | None:
-    """What the machine refused; ``None`` for an error that is not the machine's."""
+def _describe(error: OSError | MemoryError | RuntimeError) -> str | None:
+    """Describe an error of the operating system; return ``None`` for any other error."""
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
-        place = f" of '{error.filename}'" if error.filename else ""
-        return f"There must be room on the disk{place}. It is full; nothing was left half-written."
+        target = f" for '{error.filename}'" if error.filename else ""
+        return f"No space left on the disk{target}. No partial file was written."
     if isinstance(error, OSError):
-        return f"The machine said no: {error}."
-    asked = re.search(r"allocate memory: you tried to allocate (\d+) bytes", str(error))  # torch's own words
-    if asked is None and not isinstance(error, MemoryError):
+        return f"The operating system refused: {error}."
+    request = re.search(r"allocate memory: you tried to allocate (\d+) bytes", str(error))  # PyTorch's message
+    if request is None and not isinstance(error, MemoryError):
         return None
-    much = f" {int(asked[1]) / 1e9:.1f} GB were asked for at once." if asked else ""
-    return f"There must be enough memory.{much} Use a smaller width (--set hidden=64), fewer --jobs, or less data."
+    size = f" for {int(request[1]) / 1e9:.1f} GB" if request else ""
+    return f"Not enough memory{size}. Use a smaller width (`hidden=64`), fewer `jobs=`, or less data."
 
 
 def unknown_name(kind: str, given: str, choices: Iterable[str]) -> UsageError:
-    """The error for a name that is not among ``choices``: lists them and suggests the nearest."""
+    """Return the error for a name that is not among ``choices``; it lists them and suggests the nearest."""
     known = list(choices)
     near = get_close_matches(given, known, n=1)
     hint = f" Did you mean '{near[0]}'?" if near else ""
@@ -114,26 +118,26 @@ def unknown_name(kind: str, given: str, choices: Iterable[str]) -> UsageError:
 
 
 class DivergedError(EdhnnError):
-    """The loss or the outputs stopped being finite.
+    """The loss or the outputs are no longer finite.
 
     Args:
-        epoch: The epoch it was noticed in.
-        where: The first place found.
+        epoch: The first epoch in which this was observed.
+        where: The first value that is not finite.
         remedy: What to do.
-        best_epoch: The epoch whose parameters the model holds now; 0 if it holds none that are good.
+        best_epoch: The epoch whose parameters the model holds now; 0 if it holds no finite ones.
     """
 
     def __init__(self, epoch: int, where: str, remedy: str, *, best_epoch: int = 0) -> None:
         self.epoch, self.where, self.best_epoch = epoch, where, best_epoch
-        kept = f" The model of epoch {best_epoch}, the best until then, is kept." if best_epoch else ""
-        super().__init__(f"The loss must stay finite. At epoch {epoch} it is not: {where}. {remedy}{kept}")
+        saved = f" The model holds the parameters of epoch {best_epoch}, the best before." if best_epoch else ""
+        super().__init__(f"The loss must stay finite. At epoch {epoch} it is not: {where}. {remedy}{saved}")
 
 
 class StoppedError(EdhnnError):
-    """Training was asked to stop, and has saved what is needed to go on."""
+    """A signal stopped the work; everything needed to resume it was saved."""
 
     exit_code = 130
 
 
 class WorkerError(EdhnnError):
-    """A worker process failed; the message is its last words."""
+    """A worker process failed; the message is its last output."""

@@ -1,4 +1,4 @@
-"""`edhnn data` through the real command: what it prints, where, and how it leaves."""
+"""`edhnn data` through the real command: its output, its messages and its exit codes."""
 
 import json
 import os
@@ -18,7 +18,7 @@ COMMAND = Path(sys.executable).with_name("edhnn")
 
 
 def edhnn(*arguments, folder=None, data=None):
-    """Run the command as a user would, with a cache of its own and no datasets unless given."""
+    """Run the command as a user would, with an empty cache and no datasets unless given."""
     environment = {key: value for key, value in os.environ.items() if key != "EDHNN_DATA"}
     if data is not None:
         environment["EDHNN_DATA"] = str(data)
@@ -37,16 +37,16 @@ def really_succeed(*arguments, **options):
 
 @pytest.fixture
 def here(monkeypatch, capsys):
-    """Run the command's own entry point in this process, which is quicker; returns exit code, output and errors."""
+    """Return a function that runs the entry point in this process and returns exit code, output and errors."""
 
     def run(*arguments, folder, data=None):
         monkeypatch.chdir(folder)
         monkeypatch.setenv("XDG_CACHE_HOME", str(folder))
         monkeypatch.setenv("EDHNN_DATA", str(data)) if data else monkeypatch.delenv("EDHNN_DATA", raising=False)
         monkeypatch.setattr(sys, "argv", ["edhnn", *map(str, arguments)])
-        with pytest.raises(SystemExit) as left:
+        with pytest.raises(SystemExit) as caught:
             main()
-        return int(left.value.code or 0), *capsys.readouterr()
+        return int(caught.value.code or 0), *capsys.readouterr()
 
     return run
 
@@ -54,8 +54,8 @@ def here(monkeypatch, capsys):
 @pytest.fixture
 def succeed(here):
     def run(*arguments, folder):
-        left, output, errors = here(*arguments, folder=folder)
-        assert left == 0, errors
+        code, output, errors = here(*arguments, folder=folder)
+        assert code == 0, errors
         return SimpleNamespace(stdout=output, stderr=errors)
 
     return run
@@ -63,9 +63,9 @@ def succeed(here):
 
 @pytest.fixture
 def refuse(here):
-    def run(code, *arguments, folder):
-        left, output, errors = here(*arguments, folder=folder)
-        assert left == code, (output, errors)
+    def run(expected, *arguments, folder):
+        code, output, errors = here(*arguments, folder=folder)
+        assert code == expected, (output, errors)
         assert output == ""
         return errors
 
@@ -86,7 +86,7 @@ INFO_FIELDS = {
 }  # fmt: skip
 
 
-def test_info_of_a_table_with_everything_guessed_and_said(baskets, succeed):
+def test_info_of_a_table_reports_its_guesses(baskets, succeed):
     found = json.loads(succeed("data", "info", "baskets.csv", "--json", folder=baskets).stdout)
     assert set(found) >= INFO_FIELDS
     assert (found["num_nodes"], found["num_hyperedges"], found["num_incidences"]) == (3, 2, 4)
@@ -98,8 +98,8 @@ def test_info_of_a_table_with_everything_guessed_and_said(baskets, succeed):
     assert "label column guessed: 'kind'" in notes
 
 
-def test_info_for_people_puts_notes_on_standard_error(baskets):
-    done = really_succeed("data", "info", "baskets.csv", folder=baskets)
+def test_info_as_text_prints_notes_on_standard_error(baskets, succeed):
+    done = succeed("data", "info", "baskets.csv", folder=baskets)
     assert "num_hyperedges" in done.stdout
     assert "note: node column guessed" in done.stderr
 
@@ -121,7 +121,7 @@ def test_every_published_dataset_has_the_papers_statistics(real_data, tmp_path, 
         assert found["clique_homophily"] == pytest.approx(paper.clique_homophily, abs=5.01e-4)
 
 
-def test_list_shows_what_is_embedded_and_what_must_be_fetched(tmp_path, succeed):
+def test_list_distinguishes_embedded_from_published_datasets(tmp_path, succeed):
     rows = {row["name"]: row for row in json.loads(succeed("data", "list", "--json", folder=tmp_path).stdout)}
     assert len(rows) == 17
     assert rows["csbm-4"]["available"]
@@ -140,13 +140,13 @@ def test_doctor_reports_findings_forecast_and_picture(baskets, succeed):
     assert "Findings" in succeed("data", "doctor", "baskets.csv", folder=baskets).stdout
 
 
-def test_doctor_strict_leaves_with_1_on_an_error(baskets, here):
+def test_doctor_strict_exits_with_1_on_an_error(baskets, here):
     (baskets / "baskets.nodes.csv").write_text("id,kind,price\nmilk,drink,\nbread,food,2\nsalt,food,0.5\n")
     assert here("data", "doctor", "baskets.csv", "--strict", folder=baskets)[0] == 1
     assert here("data", "doctor", "baskets.csv", folder=baskets)[0] == 0
 
 
-def test_convert_there_and_back(baskets, here, succeed):
+def test_conversion_to_hif_and_back_keeps_the_data(baskets, here, succeed):
     succeed("data", "convert", "baskets.csv", "b.hif.json.gz", folder=baskets)
     assert here("data", "convert", "b.hif.json.gz", "again.csv", folder=baskets)[0] == 0
     before = json.loads(here("data", "info", "baskets.csv", "--json", folder=baskets)[1])
@@ -155,7 +155,7 @@ def test_convert_there_and_back(baskets, here, succeed):
     assert changed == {"name", "merged_memberships", "provenance"}
 
 
-def test_convert_says_what_it_leaves_behind(baskets, succeed):
+def test_convert_reports_what_it_drops(baskets, succeed):
     done = succeed("data", "convert", "baskets.csv", "b.hgr", "--json", folder=baskets)
     assert set(json.loads(done.stdout)["left_behind"]) >= {"the features", "the labels", "the incidence weights"}
 
@@ -169,7 +169,7 @@ def test_hif_to_hif_loses_nothing(tmp_path, succeed):
             {"edge": "1", "node": 1},
             {"edge": "1", "node": 1},
         ],
-        "nodes": [{"node": "lonely", "weight": 1.5}],
+        "nodes": [{"node": "isolated", "weight": 1.5}],
         "edges": [{"edge": "empty", "attrs": {}}],
     }
     (tmp_path / "a.hif.json").write_text(json.dumps(document))
@@ -187,7 +187,7 @@ def test_hif_to_hif_loses_nothing(tmp_path, succeed):
         (("pickles", "b.csv", "--legacy-pickle", "--features", "x", "--format", "hif"), "--format, --features cannot"),
     ],
 )
-def test_convert_ignores_no_option(tmp_path, refuse, arguments, message):
+def test_convert_refuses_options_that_it_does_not_use(tmp_path, refuse, arguments, message):
     (tmp_path / "a.hif.json").write_text('{"incidences": []}')
     (tmp_path / "pickles").mkdir()
     (tmp_path / "pickles" / "hypergraph.pickle").write_bytes(pickle.dumps({"a": [0, 1]}))
@@ -202,7 +202,7 @@ def test_convert_with_limits_only_is_a_copy(tmp_path, here):
     assert here("data", "convert", *arguments, folder=tmp_path)[0] == 0
 
 
-def test_convert_says_what_was_merged_and_left_out(baskets, here):
+def test_convert_reports_merged_records_and_unused_columns(baskets, here):
     (baskets / "more.csv").write_text("item,basket,quantity\nmilk,1,2\nmilk,1,3\n")
     found = json.loads(here("data", "convert", "more.csv", "more.hif.json", "--json", folder=baskets)[1])
     assert found["left_behind"] == []
@@ -219,7 +219,7 @@ def test_convert_says_what_was_merged_and_left_out(baskets, here):
     ]
 
 
-def test_gaps_in_features_are_converted_and_no_features_can_be_asked_for(baskets, here):
+def test_missing_features_are_converted_and_features_can_be_omitted(baskets, here):
     (baskets / "baskets.nodes.csv").write_text("id,kind,price\nmilk,drink,\nbread,food,2\nsalt,food,0.5\n")
     for target in ("b.hif.json", "b", "b.csv", "b.parquet", "b.hgr"):
         assert here("data", "convert", "baskets.csv", target, folder=baskets)[0] == 0
@@ -235,7 +235,7 @@ def test_gaps_in_features_are_converted_and_no_features_can_be_asked_for(baskets
     assert json.loads(here("data", "info", target, "--json", folder=baskets)[1])["num_features"] == 0
 
 
-def test_nothing_is_overwritten_unless_forced(baskets, refuse, succeed):
+def test_existing_files_are_replaced_only_with_force(baskets, refuse, succeed):
     succeed("data", "convert", "baskets.csv", "out.hif.json", folder=baskets)
     assert "exists already" in refuse(2, "data", "convert", "baskets.csv", "out.hif.json", folder=baskets)
     succeed("data", "convert", "baskets.csv", "out.hif.json", "--force", folder=baskets)
@@ -252,21 +252,21 @@ def test_convert_names_the_neighbours_it_removes(baskets, here):
         if arguments:
             assert json.loads(output)["removed"] == ["mine.nodes.csv"]
         else:
-            assert "removed, as it would be read along with 'mine.csv': mine.nodes.csv" in errors
+            assert "removed, because it would be read with 'mine.csv': mine.nodes.csv" in errors
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (("info", "cara"), "Did you mean 'cora'?"),
-        (("info", "no/such.csv"), "There is no file or folder 'no/such.csv'"),
+        (("info", "no/such.csv"), "File or folder not found: 'no/such.csv'"),
         (("info", "cora"), "edhnn data fetch cora"),
         (("info", "baskets.csv", "--node-column", "itm"), "Did you mean 'item'?"),
         (("info", "baskets.csv", "--label", "knd"), "Did you mean 'kind'?"),
         (("info", "baskets.csv", "--noise", "2"), "--noise cannot be used"),
         (("info", "baskets.csv", "--noise", "0"), "--noise cannot be used"),
         (("info", "baskets.csv", "--feature-seed", "0"), "--feature-seed cannot be used"),
-        (("info", "digits", "--feature-seed", "0"), "features of its own"),
+        (("info", "digits", "--feature-seed", "0"), "which has its own features"),
         (("info", "csbm-1", "--feature-seed", "5000000000"), "--feature-seed"),
         (("info", "baskets.csv", "--weight-column", "basket", "--hyperedge-column", "basket"), "columns of their own"),
         (("info", "baskets.csv", "--label", "kind", "--features", "kind,price"), "'kind' is named as both"),
@@ -282,9 +282,9 @@ def test_convert_names_the_neighbours_it_removes(baskets, here):
         (("doctor", "baskets.csv", "--picture", "baskets.csv"), "A picture must end in .png. Got 'baskets.csv'"),
         (("doctor", "baskets.csv", "--picture", "p.jpg"), "A picture must end in .png. Got 'p.jpg'"),
         (("doctor", "baskets.csv", "--picture", "no/p.png"), "The folder 'no' must exist"),
-        (("doctor", "baskets.csv", "--picture", "notes.png"), "'notes.png' is not a PNG, so it is not replaced"),
+        (("doctor", "baskets.csv", "--picture", "notes.png"), "'notes.png' exists and is not a PNG file"),
         (("info", "csbm-1", "--label", "x"), "--label cannot be used"),
-        (("info", "digits", "--noise", "2.0"), "features of its own"),
+        (("info", "digits", "--noise", "2.0"), "which has its own features"),
         (("info", "notes.txt"), "format of 'notes.txt' is not known"),
         (("info", "graph.pickle"), "pickles can run code"),
         (("convert", "baskets.csv", "no/where.hif.json"), "folder 'no' must exist"),
@@ -294,7 +294,7 @@ def test_convert_names_the_neighbours_it_removes(baskets, here):
         (("inf",), "inf"),
     ],
 )
-def test_requests_that_cannot_be_meant_leave_with_2(baskets, refuse, arguments, message):
+def test_invalid_requests_exit_with_2(baskets, refuse, arguments, message):
     for name in ("notes.txt", "notes.png"):
         (baskets / name).write_text("x")
     (baskets / "graph.pickle").write_bytes(b"x")
@@ -305,7 +305,7 @@ def test_requests_that_cannot_be_meant_leave_with_2(baskets, refuse, arguments, 
     assert {path: path.read_bytes() for path in baskets.iterdir()} == before
 
 
-def test_a_picture_that_is_there_is_replaced_by_one(baskets, here):
+def test_an_existing_picture_is_replaced(baskets, here):
     (baskets / "p.png").write_bytes(b"\x89PNG\r\n\x1a\nold")
     assert here("data", "doctor", "baskets.csv", "--picture", "p.png", folder=baskets)[0] == 0
     assert (baskets / "p.png").stat().st_size > 1000
@@ -326,14 +326,14 @@ def test_a_picture_that_is_there_is_replaced_by_one(baskets, here):
         ("hyperedges-a.txt", "0,1\n", "must start at 1. Got 0"),
     ],
 )
-def test_broken_files_leave_with_1_and_name_the_place(tmp_path, refuse, name, content, message):
+def test_invalid_files_exit_with_1_and_name_the_position(tmp_path, refuse, name, content, message):
     (tmp_path / name).write_text(content)
     assert message in " ".join(refuse(1, "data", "info", name, folder=tmp_path).split())
     assert refuse(1, "data", "convert", name, "out.hif.json", folder=tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == [name]
 
 
-def test_a_broken_file_leaves_the_real_command_without_a_traceback(tmp_path):
+def test_an_invalid_file_gives_no_traceback_in_the_real_command(tmp_path):
     (tmp_path / "a.csv").write_text("node,hyperedge\n1,2\n1\n")
     done = edhnn("data", "info", "a.csv", folder=tmp_path)
     assert (done.returncode, done.stdout) == (1, "")
@@ -344,5 +344,5 @@ def test_a_broken_file_leaves_the_real_command_without_a_traceback(tmp_path):
 def test_version_and_help(here, tmp_path):
     assert really_succeed("--version").stdout.startswith("edhnn 0.")
     for arguments in ((), ("data",)):
-        assert here(*arguments, folder=tmp_path)[0] == 2  # no verb given: help, and it was not meant
+        assert here(*arguments, folder=tmp_path)[0] == 2  # no verb: help, and the exit code of an invalid request
     assert "doctor" in here("data", "--help", folder=tmp_path)[1]

@@ -1,4 +1,4 @@
-"""The doctor's report as people read it."""
+"""The doctor's report as text."""
 
 import io
 
@@ -51,14 +51,14 @@ def test_errors_come_before_warnings_and_in_red():
     assert "\x1b[1;31merror" in text
 
 
-def test_no_findings_is_said():
+def test_the_absence_of_findings_is_reported():
     ring = Hypergraph.from_hyperedges([[v, (v + 1) % 8] for v in range(8)])
     y = torch.arange(8) % 2
     x = torch.arange(1.0, 9.0)[:, None]
     assert "Findings: none" in report(NodeDataset(name="ring", hypergraph=ring, x=x, y=y, task="classification"))
 
 
-def test_names_are_never_read_as_markup():
+def test_names_are_not_parsed_as_markup():
     text = report(leaky(name="[/red] odd", edge_ids=Ids(["[bold]club", "[/x]", "c"]), class_names=("[u]a", "b")))
     assert "[/red] odd" in text and "[bold]club" in text and "[u]a" in text
 
@@ -70,7 +70,7 @@ def test_degenerate_datasets_are_reported(num_nodes, hyperedges):
 
 
 @pytest.mark.parametrize("memory, words", [(None, None), (10**15, "It fits"), (1, "It does not fit")])
-def test_whether_it_fits_is_said_where_it_is_known(memory, words, monkeypatch):
+def test_whether_it_fits_is_reported_if_known(memory, words, monkeypatch):
     monkeypatch.setattr("edhnn.doctor.cost.total_memory", lambda: memory)
     text = report(leaky())
     assert ("this machine's memory" in text) == (words is not None)

@@ -1,4 +1,4 @@
-"""`edhnn evaluate` on the files that `edhnn data convert` writes: the same labels under the same names."""
+"""`edhnn evaluate` on the files that `edhnn data convert` writes: the same labels with the same names."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""`edhnn presets`: every size that a preset uses, and the paper's Table 6 among them."""
+"""`edhnn presets`: every setting of a preset, including the paper's Table 6."""
 
 import json
 
@@ -12,7 +12,7 @@ def run(*words):
     return CliRunner().invoke(app, ["presets", *words])
 
 
-def test_as_data_it_is_what_training_uses():
+def test_json_lists_the_settings_that_training_uses():
     found = json.loads(run("--model", "ed-hnn-ii", "--json").stdout)
     assert {row["preset"] for row in found} == {"paper"}
     for row in found:
@@ -20,15 +20,15 @@ def test_as_data_it_is_what_training_uses():
         assert (row["options"], row["model"], row["origin"]) == (used.options, used.model, used.origin)
 
 
-def test_for_people_it_is_table_6():
-    said = run().output
-    assert "--preset paper" in said
-    assert "--preset official" in said
-    senate = " ".join(said[said.index(" senate ") :].split())
+def test_text_shows_table_6():
+    output = run().output
+    assert "--preset paper" in output
+    assert "--preset official" in output
+    senate = " ".join(output[output.index(" senate ") :].split())
     assert senate.startswith("senate num_iterations=8, phi_layers=2, rho_layers=2, update_layers=2,")
 
 
-def test_a_model_that_is_not_there_is_named():
+def test_an_unknown_model_is_named():
     done = run("--model", "ed-hmm")
     assert done.exception.exit_code == 2
     assert "ed-hmm" in str(done.exception)

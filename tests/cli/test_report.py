@@ -23,10 +23,10 @@ dataset = "csbm-1"
 
 
 def write_own(folder):
-    """An experiment of one's own, of a floor alone, and its records in ``results``."""
+    """Write an experiment with a floor only, and its records in ``results``."""
     (folder / "mine.toml").write_text(FLOOR)
-    own = read_experiment(folder / "mine.toml")
-    write_records(folder / "results", made_records(own, lambda cell, split: 50.0))
+    experiment = read_experiment(folder / "mine.toml")
+    write_records(folder / "results", made_records(experiment, lambda cell, split: 50.0))
     return folder / "mine.toml"
 
 
@@ -44,7 +44,7 @@ def test_it_writes_the_page_and_prints_the_tables_as_data(tmp_path):
     assert "clique homophily" in (tmp_path / "out" / "tables.md").read_text()
 
 
-def test_for_people_it_prints_the_claims_and_where_the_page_is(tmp_path):
+def test_as_text_it_prints_the_claims_and_the_path_of_the_page(tmp_path):
     write_records(tmp_path / "results", made_records(packaged_experiment("table3"), lambda cell, split: 50.0 + split))
     done = run("table3", "--results", tmp_path / "results", "--out", tmp_path / "out")
     assert done.exit_code == 0
@@ -52,20 +52,20 @@ def test_for_people_it_prints_the_claims_and_where_the_page_is(tmp_path):
     assert "index.html" in done.output
 
 
-def test_without_records_it_says_what_to_run(tmp_path):
+def test_without_records_the_error_names_a_command(tmp_path):
     done = run("--results", tmp_path / "nothing")
     assert done.exception is not None
     assert "edhnn run" in str(done.exception)
     assert done.exception.exit_code == 2
 
 
-def test_an_experiment_of_floors_alone_is_shown_when_it_is_named(tmp_path):
+def test_an_experiment_of_floors_only_is_shown_when_named(tmp_path):
     done = run(write_own(tmp_path), "--results", tmp_path / "results", "--out", tmp_path / "out")
     assert done.exit_code == 0
     assert "| *perceptron* | 50.00 |" in (tmp_path / "out" / "tables.md").read_text()
 
 
-def test_records_of_experiments_that_were_not_named_are_not_denied(tmp_path):
+def test_records_of_other_experiments_are_mentioned(tmp_path):
     write_own(tmp_path)
     done = run("--results", tmp_path / "results", "--out", tmp_path / "out")
     assert done.exception.exit_code == 2
@@ -74,11 +74,11 @@ def test_records_of_experiments_that_were_not_named_are_not_denied(tmp_path):
     write_records(tmp_path / "results", made_records(packaged_experiment("table7"), lambda cell, split: 0.5, splits=1))
     done = run("--results", tmp_path / "results", "--out", tmp_path / "out")
     assert done.exit_code == 0
-    assert "there are records of mine too" in done.stderr
+    assert "records of mine are not shown" in done.stderr
     assert "records of mine" not in run("table7", "--results", tmp_path / "results", "--out", tmp_path / "out").stderr
 
 
-def test_floors_of_one_experiment_do_not_bring_in_those_that_share_them(tmp_path):
+def test_floors_of_one_experiment_do_not_include_others_that_share_them(tmp_path):
     floors = made_records(packaged_experiment("smoke"), lambda cell, split: 50.0 if cell.row == "MLP" else None)
     write_records(tmp_path / "results", floors)
     done = run("--results", tmp_path / "results", "--out", tmp_path / "out")
@@ -86,7 +86,7 @@ def test_floors_of_one_experiment_do_not_bring_in_those_that_share_them(tmp_path
     assert run("smoke", "--results", tmp_path / "results", "--out", tmp_path / "out").exit_code == 0
 
 
-def test_what_is_lent_to_a_named_experiment_is_no_record_of_it(tmp_path):
+def test_shared_records_do_not_count_as_records_of_a_named_experiment(tmp_path):
     floors = made_records(packaged_experiment("table2"), lambda cell, split: 50.0 if cell.row == "MLP" else None)
     write_records(tmp_path / "results", floors)
     done = run("figure2", "--results", tmp_path / "results", "--out", tmp_path / "out")

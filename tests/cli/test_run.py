@@ -1,4 +1,4 @@
-"""`edhnn run` from the command's side: the list, a small grid, and what is refused."""
+"""`edhnn run` from the command's side: the list, a small grid, and invalid requests."""
 
 import json
 
@@ -27,14 +27,14 @@ def run(*words):
     return CliRunner().invoke(app, ["run", *map(str, words)])
 
 
-def test_without_a_name_it_lists_what_there_is(tmp_path):
+def test_without_a_name_it_lists_the_experiments(tmp_path):
     found = json.loads(run("--results", tmp_path, "--json").stdout)
     assert [row["name"] for row in found] == list(experiment_names())
     assert all(row["jobs"] > 0 and row["done"] == 0 for row in found)
     assert "table2-large" in run("--results", tmp_path).stdout
 
 
-def test_it_runs_what_has_no_record_and_says_so(tmp_path):
+def test_it_runs_the_cells_without_a_record(tmp_path):
     spec = tmp_path / "mine.toml"
     spec.write_text(GRID)
     done = run(spec, "--results", tmp_path / "results", "--splits", 1, "--jobs", 1)
@@ -46,18 +46,18 @@ def test_it_runs_what_has_no_record_and_says_so(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
-        (["--dataset", "cora"], "An experiment must be named"),
-        (["--splits", "3"], "An experiment must be named"),
+        (["--dataset", "cora"], "need the name of an experiment"),
+        (["--splits", "3"], "need the name of an experiment"),
         ([""], "Got '' instead"),
         (["tabel3"], "Did you mean 'table3'"),
         (["table3", "--dataset", "cora"], "Got 'cora' instead"),
         (["table8", "--epochs", "3"], "experiments that train"),
     ],
 )
-def test_what_cannot_be_meant_is_refused(tmp_path, words, said):
+def test_invalid_requests_are_refused(tmp_path, words, message):
     done = run(*words, "--results", tmp_path)
     assert isinstance(done.exception, UsageError)
-    assert said in str(done.exception)
+    assert message in str(done.exception)
     assert list(tmp_path.iterdir()) == []

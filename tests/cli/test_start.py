@@ -1,4 +1,4 @@
-"""What every command pays for: a verb loads no library that it may not need."""
+"""Import cost: loading a verb imports no library that it may not need."""
 
 import subprocess
 import sys
@@ -15,7 +15,7 @@ HEAVY = (
 )
 
 
-def test_loading_the_verbs_loads_nothing_that_only_some_of_them_need():
+def test_loading_the_verbs_imports_no_heavy_library():
     script = f"""
 import sys
 from edhnn.cli.main import VERBS, load_verb

@@ -1,10 +1,11 @@
-"""The command's surface is frozen: verbs, options and the fields of `--json`. Other people's scripts depend on it.
+"""The verbs and options of the command are frozen, because users' scripts depend on them.
 
-A deliberate change edits this file and the CHANGELOG.
+An intended change edits this file and the CHANGELOG.
 """
 
 import click
 import typer
+from rich.text import Text
 
 from edhnn.cli.main import VERBS, app
 
@@ -59,7 +60,7 @@ def test_verbs_and_options_are_as_frozen():
     assert {name: options - {"--help"} for name, options in found.items()} == SURFACE
 
 
-def test_the_list_of_verbs_says_what_each_verb_says():
+def test_the_summary_of_a_verb_equals_its_help():
     group = typer.main.get_command(app)
     context = typer.Context(group)
     assert {name: group.get_command(context, name).help for name in group.list_commands(context)} == {
@@ -67,8 +68,15 @@ def test_the_list_of_verbs_says_what_each_verb_says():
     }
 
 
-def test_every_option_is_explained():
+def test_every_option_has_a_help_text():
     for name, command in commands(typer.main.get_command(app)):
         assert command.help, name
         for parameter in command.params:
             assert isinstance(parameter, click.Argument) or getattr(parameter, "help", None), (name, parameter.name)
+
+
+def test_no_help_text_loses_words_as_markup():
+    for name, command in commands(typer.main.get_command(app)):
+        for parameter in command.params:
+            text = getattr(parameter, "help", None) or ""
+            assert Text.from_markup(text).plain == text, (name, parameter.name)

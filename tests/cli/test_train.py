@@ -1,8 +1,8 @@
-"""`edhnn train`, `predict`, `evaluate`, `models` through the entry point: files in, files out, and how they leave."""
+"""`edhnn train`, `predict`, `evaluate`, `models` through the entry point: files in, files out, and exit codes."""
 
 import csv
+import io
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -24,7 +24,7 @@ SMALL = ["--epochs", "5", "--splits", "2", "--set", "hidden=8", "--set", "classi
 
 
 def write_tables(folder, name, nodes, edges, x, y):
-    """Memberships and a node table, as a user would have them; labels of some nodes are not known."""
+    """Memberships and a node table, as a user would have them; some labels are unknown."""
     kinds = ["cat", "dog"]
     with (folder / f"{name}.csv").open("w", newline="") as stream:
         csv.writer(stream).writerows([("node", "hyperedge"), *edges])
@@ -90,8 +90,8 @@ def test_predicting_for_the_same_file_gives_the_runs_predictions(animals, here):
     code, _, errors = here("predict", "same", "part.csv", "--label", "kind", "--out", "q.csv", folder=animals)
     assert code == 0, errors
     with (animals / "q.csv").open(newline="") as one, (animals / "same/predictions.csv").open(newline="") as two:
-        for mine, theirs in zip(csv.DictReader(one), csv.DictReader(two), strict=True):
-            assert mine == {name: theirs[name] for name in mine}
+        for new, old in zip(csv.DictReader(one), csv.DictReader(two), strict=True):
+            assert new == {name: old[name] for name in new}
     code, _, errors = here("predict", "same", "part.csv", "--out", "q1.csv", "--split", "1", folder=animals)
     assert code == 0, errors
 
@@ -105,7 +105,7 @@ def test_default_folders_are_numbered_and_resumed(animals, here):  # noqa: F811
 @pytest.mark.parametrize(
     ("code", "arguments", "words"),
     [
-        (2, ["train", "nowhere"], "no file or folder 'nowhere'"),
+        (2, ["train", "nowhere"], "not found: 'nowhere'"),
         (2, ["train", "--model", "transformer"], "model must be one of"),
         (2, ["train", "--set", "hiden=8"], "Did you mean 'hidden'"),
         (2, ["train", "--set", "hidden=0"], "'hidden' must be at least 1"),
@@ -116,11 +116,11 @@ def test_default_folders_are_numbered_and_resumed(animals, here):  # noqa: F811
         (2, ["train", "part.csv", "--label", "kind", "--out", "part.csv"], "It is a file"),
     ],
 )
-def test_requests_that_cannot_be_met(animals, refuse, code, arguments, words):  # noqa: F811
+def test_invalid_requests_exit_with_2(animals, refuse, code, arguments, words):  # noqa: F811
     assert words in refuse(code, *arguments, folder=animals)
 
 
-def test_bad_data_leaves_with_1(animals, refuse):  # noqa: F811
+def test_invalid_data_exits_with_1(animals, refuse):  # noqa: F811
     (animals / "mono.csv").write_text("node,hyperedge\na,1\nb,1\n")
     (animals / "mono.nodes.csv").write_text("id,kind,size\na,cat,1.5\nb,cat,2\n")
     assert "at least 2 classes. Only 'cat'" in refuse(1, "train", "mono.csv", "--label", "kind", folder=animals)
@@ -129,9 +129,9 @@ def test_bad_data_leaves_with_1(animals, refuse):  # noqa: F811
     assert "needs node features" in refuse(1, "train", "names.csv", "--label", "kind", folder=animals)
     (animals / "few.csv").write_text((animals / "part.csv").read_text())
     (animals / "few.nodes.csv").write_text((animals / "part.nodes.csv").read_text().replace(",cat,", ",,", 20))
-    few = refuse(1, "train", "few.csv", "--label", "kind", "--splits", "400", folder=animals)
-    assert "Class 'cat'" in few
-    assert "missing in split" in few
+    errors = refuse(1, "train", "few.csv", "--label", "kind", "--splits", "400", folder=animals)
+    assert "Class 'cat'" in errors
+    assert "missing in split" in errors
     (animals / "bare.csv").write_text("node,hyperedge\na,1\nb,1\n")
     (animals / "bare.nodes.csv").write_text("id,size\na,1.5\nb,2\n")
     assert "needs labels" in refuse(1, "train", "bare.csv", folder=animals)
@@ -149,7 +149,7 @@ def trained(animals):
     return folder
 
 
-def test_every_guess_is_said(animals, here):  # noqa: F811
+def test_every_guess_is_reported(animals, here):  # noqa: F811
     run = trained(animals)
     for command in (
         ["train", "part.csv", "--out", "guessed", "--json", *SMALL],
@@ -167,7 +167,7 @@ def test_every_guess_is_said(animals, here):  # noqa: F811
     assert "size, age, weight_kg" in (animals / "guessed/report.html").read_text()
 
 
-def test_a_request_that_was_refused_leaves_the_folder_to_the_next(animals, here, refuse):  # noqa: F811
+def test_a_refused_request_does_not_block_the_folder(animals, here, refuse):  # noqa: F811
     command = ["train", "part.csv", "--label", "kind", "--out", "second-try"]
     assert "dropout rate" in refuse(2, *command, *SMALL, "--set", "dropout=2", folder=animals)
     assert "dropout rate" in refuse(2, *command, "--set", "dropout=2", "--jobs", "2", folder=animals)
@@ -187,8 +187,8 @@ def test_names_with_dollars_and_brackets(animals, here):  # noqa: F811
     assert "Written: b[/b]:cat:.csv, 48 nodes" in output
 
 
-def test_where_predictions_go_is_looked_at_first(animals, refuse, monkeypatch):  # noqa: F811
-    monkeypatch.setattr("edhnn.cli.predict.load_models", lambda *_: pytest.fail("it began to work"))
+def test_the_target_of_predictions_is_checked_first(animals, refuse, monkeypatch):  # noqa: F811
+    monkeypatch.setattr("edhnn.cli.predict.load_models", lambda *_: pytest.fail("the work started"))
     for target, words in (
         ("p.txt", "must end in .csv, .tsv or .parquet"),
         ("nowhere/p.csv", "The folder 'nowhere' must exist"),
@@ -197,27 +197,27 @@ def test_where_predictions_go_is_looked_at_first(animals, refuse, monkeypatch): 
         assert words in refuse(2, "predict", "done", "part.csv", "--out", target, folder=animals)
 
 
-def test_letters_that_the_terminal_does_not_have(animals):
+def test_unencodable_characters_are_escaped(animals, here, monkeypatch):  # noqa: F811
     (animals / "naïve.csv").write_text("node,hyperedge\na,1\n")
-    done = subprocess.run(
-        [sys.executable, "-m", "edhnn.cli.main", "data", "info", "naïve.csv"],
-        cwd=animals, env={**os.environ, "PYTHONIOENCODING": "ascii"}, capture_output=True, text=True, timeout=120,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert "na\\xefve" in done.stdout
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr(sys, "stdout", stream)
+    code, _, errors = here("data", "info", "naïve.csv", folder=animals)
+    assert code == 0, errors
+    stream.flush()
+    assert b"na\\xefve" in stream.buffer.getvalue()
 
 
-def test_an_interrupt_is_answered(animals, here, monkeypatch):  # noqa: F811
+def test_an_interrupt_exits_with_130_and_a_message(animals, here, monkeypatch):  # noqa: F811
     def interrupted(*_):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("edhnn.cli.predict.load_models", interrupted)
     code, output, errors = here("evaluate", "done", "part.csv", folder=animals)
     assert (code, output) == (130, "")
-    assert "Interrupted; nothing was left half-written." in errors
+    assert "Interrupted. No partial file was written." in errors
 
 
-def test_a_full_disk_is_said(animals, here, monkeypatch):  # noqa: F811
+def test_a_full_disk_is_reported(animals, here, monkeypatch):  # noqa: F811
     from edhnn.runs import run as split_run
 
     def full(*_, **__):
@@ -226,12 +226,12 @@ def test_a_full_disk_is_said(animals, here, monkeypatch):  # noqa: F811
     monkeypatch.setattr(split_run, "write_json", full)
     code, _, errors = here("train", "part.csv", "--label", "kind", "--out", "full-disk", *SMALL, folder=animals)
     assert code == 1
-    assert "It is full" in errors
+    assert "No space left on the disk" in errors
     assert "What was saved before is intact" in errors
     assert "--resume" in errors
 
 
-def test_ctrl_c_saves_and_says_how_to_go_on(animals):
+def test_ctrl_c_saves_and_prints_how_to_resume(animals):
     command = [
         sys.executable, "-m", "edhnn.cli.main", "train", "part.csv", "--label", "kind", "--out", "stopped",
         "--epochs", "100000", "--splits", "1", "--set", "hidden=8",
@@ -262,7 +262,7 @@ def test_models_are_listed_with_their_options(here, tmp_path):  # noqa: F811
 
 
 def write_people(folder, name, columns):
-    """Twenty people in ten groups, with the columns asked for."""
+    """Write twenty people in ten groups, with the given columns."""
     rows = [(f"n{v}", *(column(v) for column in columns.values())) for v in range(20)]
     with (folder / f"{name}.csv").open("w", newline="") as stream:
         pairs = [(f"n{v}", f"e{e}") for e in range(10) for v in (e, e + 5, e + 10)]
@@ -274,7 +274,7 @@ def write_people(folder, name, columns):
 TINY = ["--epochs", "2", "--splits", "1", "--set", "hidden=8", "--jobs", "1"]
 
 
-def test_a_run_reads_other_files_with_its_own_columns(tmp_path, here):  # noqa: F811
+def test_other_files_are_read_with_the_columns_of_the_run(tmp_path, here):  # noqa: F811
     known = {"x": lambda v: v / 20, "y": lambda v: -v / 10, "outcome": lambda v: "" if v % 5 == 0 else v % 2}
     write_people(tmp_path, "people", known)
     write_people(tmp_path, "new", {"x": known["x"], "y": known["y"], "notes": lambda v: "" if v else 7})
@@ -282,7 +282,7 @@ def test_a_run_reads_other_files_with_its_own_columns(tmp_path, here):  # noqa: 
         "train", "people.csv", "--label", "outcome", "--features", "x,y", "--out", "run", *TINY, folder=tmp_path
     )
     assert code == 0, errors
-    for name in ("people", "new"):  # a label with gaps, a feature called y, a column of no use
+    for name in ("people", "new"):  # a label with gaps, a feature called y, an unused column
         code, _, errors = here("predict", "run", f"{name}.csv", "--out", f"p-{name}.csv", folder=tmp_path)
         assert code == 0, errors
     code, output, errors = here("evaluate", "run", "people.csv", "--json", folder=tmp_path)
@@ -315,7 +315,7 @@ def test_a_label_that_is_named_keeps_the_task_of_the_run(tmp_path, here):  # noq
     assert set(json.loads(output)["mean"]) == {"rmse", "mae", "r2"}
 
 
-def test_a_run_draws_features_as_it_did(tmp_path, here):  # noqa: F811
+def test_features_are_drawn_as_in_training(tmp_path, here):  # noqa: F811
     quick = ["--model", "mlp", "--epochs", "1", "--splits", "1", "--jobs", "1"]
     code, _, errors = here("train", "csbm-4", "--noise", "2", "--out", "run", *quick, folder=tmp_path)
     assert code == 0, errors
@@ -330,7 +330,7 @@ def test_a_run_draws_features_as_it_did(tmp_path, here):  # noqa: F811
     assert "dataset.feature_noise is 2.0 there, 1.0 here" in errors
 
 
-def test_small_errors_are_not_shown_as_nothing(tmp_path, here):  # noqa: F811
+def test_small_errors_are_not_shown_as_zero(tmp_path, here):  # noqa: F811
     write_people(tmp_path, "small", {"x": lambda v: v / 20, "target": lambda v: (v % 7 + 0.5) * 1e-4})
     code, output, errors = here("train", "small.csv", "--label", "target", "--out", "run", *TINY, folder=tmp_path)
     assert code == 0, errors

@@ -1,4 +1,4 @@
-"""`edhnn tune` through the entry point: a file in, a configuration for `edhnn train` out, and how it leaves."""
+"""`edhnn tune` through the entry point: a file in, a configuration for `edhnn train` out, and exit codes."""
 
 import csv
 import json
@@ -24,23 +24,23 @@ SMALL = ["--label", "kind", "--epochs", "3", "--set", "hidden=8", "--set", "clas
 
 @pytest.fixture
 def animals(tmp_path):
-    """A hypergraph, and in ``again`` the same with the labels of the first split's test nodes turned round."""
+    """A hypergraph, and in ``again`` the same with the labels of the first split's test nodes flipped."""
     data = contextual_sbm(0, nodes_per_class=24, num_hyperedges=40, edge_size=4)
     pairs = zip(data.hypergraph.node_index.tolist(), data.hypergraph.edge_index.tolist(), strict=True)
     edges = [(f"n{v}", f"e{e}") for v, e in pairs]
     y = data.y.clone()
     write_tables(tmp_path, "honest", range(48), edges, data.x[:, :3], y)
     ids = read_dataset(tmp_path / "honest.csv", label="kind").node_ids
-    for place in random_splits(48, 1)[0].test.tolist():
-        y[int(str(ids[place])[1:])] ^= 1
+    for index in random_splits(48, 1)[0].test.tolist():
+        y[int(str(ids[index])[1:])] ^= 1
     (tmp_path / "again").mkdir()
     write_tables(tmp_path / "again", "honest", range(48), edges, data.x[:, :3], y)
     return tmp_path
 
 
-def told(output):
-    found = json.loads(output)
-    return [{name: value for name, value in trial.items() if name != "seconds"} for trial in found["trials"]]
+def trials_without_times(output):
+    trials = json.loads(output)["trials"]
+    return [{name: value for name, value in trial.items() if name != "seconds"} for trial in trials]
 
 
 def test_from_a_file_to_a_configuration_that_trains(animals, here):  # noqa: F811
@@ -68,10 +68,10 @@ def test_from_a_file_to_a_configuration_that_trains(animals, here):  # noqa: F81
     assert code == 0, errors
     assert "the best of 5 trials" in output
     assert "num_iterations" in output
-    assert "winner: best.toml" in errors
+    assert "best settings: best.toml" in errors
 
 
-def test_every_guess_is_said(animals, here):  # noqa: F811
+def test_every_guess_is_reported(animals, here):  # noqa: F811
     command = ["tune", "honest.csv", "--epochs", "2", "--set", "hidden=8", "--jobs", "1", "--trials", "1", "--json"]
     code, output, errors = here(*command, "--splits", "1", folder=animals)
     assert code == 0, errors
@@ -86,14 +86,14 @@ def test_test_labels_do_not_matter(animals, here):  # noqa: F811
     for folder in (animals, animals / "again"):
         code, output, errors = here(*command, folder=folder)
         assert code == 0, errors
-        found.append(told(output))
+        found.append(trials_without_times(output))
     assert found[0] == found[1]
     tables = [(folder / "honest.nodes.csv").read_text() for folder in (animals, animals / "again")]
     changed = sum(one != two for one, two in zip(*(csv.reader(t.splitlines()) for t in tables), strict=True))
     assert changed == 12
 
 
-def test_the_wide_space_in_a_database_says_what_mattered(animals, here):  # noqa: F811
+def test_the_wide_space_reports_the_importance_of_settings(animals, here):  # noqa: F811
     command = [
         "tune", "honest.csv", "--label", "kind", "--epochs", "3", "--set", "hidden=8", "--model", "hgnn",
         "--space", "wide", "--trials", "6", "--splits", "1", "--prune", "--seed", "3", "--storage", "sqlite:///s.db",
@@ -101,7 +101,7 @@ def test_the_wide_space_in_a_database_says_what_mattered(animals, here):  # noqa
     code, output, errors = here(*command, folder=animals)
     assert code == 0, errors
     assert "learning_rate=" in output
-    assert "what mattered: " in errors
+    assert "importance of the settings: " in errors
     assert "study: sqlite:///s.db" in errors
     assert (animals / "s.db").is_file()
 
@@ -109,21 +109,21 @@ def test_the_wide_space_in_a_database_says_what_mattered(animals, here):  # noqa
 @pytest.mark.parametrize(
     ("code", "arguments", "words"),
     [
-        (2, ["nowhere"], "no file or folder 'nowhere'"),
+        (2, ["nowhere"], "not found: 'nowhere'"),
         (2, ["honest.csv", "--model", "transformer"], "model must be one of"),
         (2, ["honest.csv", "--set", "hiden=8"], "Did you mean 'hidden'"),
         (2, ["honest.csv", "--label", "kind", "--set", "hidden=8", "--set", "num_iterations=1"], "something to choose"),
         (2, ["honest.csv", "--out", "no/such/folder.toml"], "folder 'no/such' must exist"),
-        (2, ["honest.csv", "--label", "kind", "--storage", "redis://x"], "takes a file or sqlite"),
+        (2, ["honest.csv", "--label", "kind", "--storage", "redis://x"], "file or sqlite"),
         (1, ["honest.csv", "--label", "kind", "--storage", "honest.nodes.csv"], "must be a database"),
         (1, ["honest.csv", "--label", "kind", "--features", "weight_kg", "--task", "regression"], "number"),
     ],
 )
-def test_requests_that_cannot_be_met(animals, refuse, code, arguments, words):  # noqa: F811
+def test_invalid_requests_and_data_are_refused(animals, refuse, code, arguments, words):  # noqa: F811
     assert words in refuse(code, "tune", *arguments, folder=animals)
 
 
-def test_ctrl_c_saves_and_says_how_to_go_on(animals):
+def test_ctrl_c_saves_and_prints_how_to_resume(animals):
     command = [
         sys.executable, "-m", "edhnn.cli.main", "tune", "honest.csv", "--label", "kind", "--epochs", "100000",
         "--set", "hidden=8", "--storage", "s.db", "--jobs", "1",
@@ -136,4 +136,4 @@ def test_ctrl_c_saves_and_says_how_to_go_on(animals):
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130, errors
-    assert "0 of 5 trials are finished and saved. Go on with: edhnn tune honest.csv --label kind" in errors
+    assert "0 of 5 trials are finished and saved. Resume with: edhnn tune honest.csv --label kind" in errors

@@ -1,4 +1,4 @@
-"""docs/paper.md says where the paper's parts live; each object must exist and carry its label."""
+"""docs/paper.md maps parts of the paper to objects; each object exists and its docstring has the label."""
 
 import importlib
 import re
@@ -17,6 +17,6 @@ def test_the_map_has_rows():
 
 
 @pytest.mark.parametrize(("label", "module", "name"), ROWS)
-def test_each_row_names_an_object_that_carries_its_label(label, module, name):
-    found = reduce(getattr, name.split("."), importlib.import_module(module))
-    assert label in re.sub(r"\s+", " ", found.__doc__ or "")
+def test_each_row_names_an_object_with_its_label_in_the_docstring(label, module, name):
+    value = reduce(getattr, name.split("."), importlib.import_module(module))
+    assert label in re.sub(r"\s+", " ", value.__doc__ or "")

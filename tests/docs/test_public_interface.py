@@ -1,4 +1,4 @@
-"""What `import edhnn` and its sub-packages offer: all of it importable, documented, and its examples true."""
+"""The public names of edhnn and its sub-packages are importable and documented, and their examples run."""
 
 import doctest
 import importlib
@@ -20,7 +20,7 @@ HEAVY = ("torch", "numpy", "pyarrow", "sklearn", "matplotlib", "edhnn.hypergraph
 
 
 @pytest.mark.parametrize("room", ["edhnn", *ROOMS])
-def test_every_public_name_is_there_and_documented(room):
+def test_every_public_name_is_importable_and_documented(room):
     package = importlib.import_module(room)
     assert len(set(package.__all__)) == len(package.__all__) > 0
     assert set(package.__all__) <= set(dir(package))
@@ -32,7 +32,7 @@ def test_every_public_name_is_there_and_documented(room):
             assert value.__module__.startswith(f"{room}."), name
 
 
-def test_the_rooms_are_there_and_a_star_import_leaves_the_standard_library_alone():
+def test_a_star_import_does_not_hide_modules_of_the_standard_library():
     names = {}
     exec("from edhnn import *", names)
     assert {"EDHNNClassifier", "EDHNNRegressor", "HypergraphLabelSpreading", "NodeSamples"} <= set(names)
@@ -40,7 +40,7 @@ def test_the_rooms_are_there_and_a_star_import_leaves_the_standard_library_alone
     assert {room.removeprefix("edhnn.") for room in ROOMS} <= set(dir(edhnn))
 
 
-def test_sub_packages_offer_what_the_top_level_offers():
+def test_sub_packages_export_the_names_of_the_top_level():
     for name in edhnn.__all__:
         value = getattr(edhnn, name)
         _, room, *rest = value.__module__.split(".")
@@ -48,7 +48,7 @@ def test_sub_packages_offer_what_the_top_level_offers():
             assert name in importlib.import_module(f"edhnn.{room}").__all__, f"{name} in edhnn.{room}"
 
 
-def test_importing_loads_and_changes_nothing_until_a_name_is_used():
+def test_importing_is_lazy_and_changes_no_environment_variable():
     script = f"""
 import os, sys
 before = dict(os.environ)

@@ -1,4 +1,4 @@
-"""The README's promises: its Python runs, its commands exist, its first lines are the two commands."""
+"""The README: its Python runs, its commands exist, and its first lines are the two commands."""
 
 import os
 import re
@@ -17,7 +17,7 @@ COMMAND = Path(sys.executable).with_name("edhnn")
 
 
 def shown(file):
-    """The lines of a file that the README shows."""
+    """Return the lines of a file that the README shows."""
     return (
         re.search(rf"^    \$ cat {re.escape(file)}\n((?:    .*\n)+)", README, re.M)[1].replace("    ", "").splitlines()
     )
@@ -39,7 +39,7 @@ def test_the_python_example_runs(tmp_path):
 
 
 def write_baskets(folder, name, items, *, labels):
-    """The README's two tables with more rows of their kind: as many items, two thirds of them with a label."""
+    """Write the README's two tables with more rows: ``items`` items, two thirds of them with a label."""
     memberships, (heads, *known) = shown("baskets.csv"), shown("baskets.nodes.csv")
     rows = [row.split(",") for row in known[:-1]]  # the last line is "..."
     kinds = [kind for _, kind, _, _ in rows]

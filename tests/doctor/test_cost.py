@@ -1,4 +1,4 @@
-"""The forecast of a training step against steps that are run and measured here."""
+"""Compare the forecast of a training step with measured steps."""
 
 import json
 import os
@@ -36,7 +36,7 @@ def make_dataset(nodes=300, hyperedges=200, incidences=2500, features=40, classe
 
 
 def peak_bytes_of_a_step(model, dataset):
-    """The highest sum of live allocations in a whole training step, plus what lived before it."""
+    """Return the highest sum of live allocations in a training step, plus those made before it."""
     optimiser = torch.optim.Adam(model.train().parameters())
 
     def step():
@@ -68,7 +68,7 @@ def test_peak_memory_is_within_a_factor_of_one_and_a_half(hidden, num_iterations
 
 @pytest.mark.parametrize("sizes", [{}, {"hyperedges": 3000}, {"incidences": 25_000}, {"nodes": 3000}])
 @pytest.mark.parametrize("num_iterations", [1, 2, 8])
-def test_what_plans_rely_on_covers_what_a_step_keeps(sizes, num_iterations):
+def test_step_bytes_bounds_what_a_step_keeps(sizes, num_iterations):
     dataset = make_dataset(**sizes)
     size = ModelSize(hidden=64, num_iterations=num_iterations, classifier_hidden=64)
     kept = forecast(dataset, size).activation_bytes
@@ -115,7 +115,7 @@ def test_more_of_anything_needs_more_memory():
     assert forecast(dataset, ModelSize(hidden=32, classifier_hidden=16, self_loops=False)).peak_bytes < base.peak_bytes
 
 
-def test_a_run_is_its_epochs_and_splits(monkeypatch):
+def test_a_run_has_its_epochs_and_splits(monkeypatch):
     monkeypatch.setattr(cost, "_best_seconds", lambda work: 0.5)
     predicted = forecast(make_dataset(), ModelSize(hidden=8, epochs=20, splits=3))
     assert predicted.seconds_per_step == 0.5
@@ -125,7 +125,7 @@ def test_a_run_is_its_epochs_and_splits(monkeypatch):
 def test_self_loops_are_counted_for_nodes_without_one():
     hypergraph = Hypergraph.from_hyperedges([[0], [0], [1, 2]], num_nodes=4)
     dataset = NodeDataset(name="loops", hypergraph=hypergraph)
-    without, with_loops = (count(dataset, self_loops=wanted) for wanted in (False, True))
+    without, with_loops = (count(dataset, self_loops=loops) for loops in (False, True))
     assert (without.hyperedges, without.incidences) == (3, 4)
     assert (with_loops.hyperedges, with_loops.incidences) == (3 + 3, 4 + 3)
 
@@ -161,7 +161,7 @@ def test_degenerate_hypergraphs_have_a_forecast(num_nodes, hyperedges):
     assert predicted.seconds_per_step > 0 and predicted.peak_bytes > 0
 
 
-def test_whether_it_fits_follows_the_machine(monkeypatch):
+def test_whether_it_fits_depends_on_the_memory_of_the_machine(monkeypatch):
     dataset = make_dataset()
     peak = forecast(dataset, SMALL).peak_bytes
     for memory, fits in ((peak, True), (peak - 1, False), (None, None)):
@@ -169,7 +169,7 @@ def test_whether_it_fits_follows_the_machine(monkeypatch):
         assert forecast(dataset, SMALL).fits is fits
 
 
-def test_memory_is_unknown_where_the_system_does_not_tell(monkeypatch):
+def test_memory_is_none_if_the_system_does_not_provide_it(monkeypatch):
     assert (total_memory() or 2**40) > 2**24
 
     def unknown(name):
@@ -181,14 +181,14 @@ def test_memory_is_unknown_where_the_system_does_not_tell(monkeypatch):
     assert total_memory() is None
 
 
-def test_torch_stays_as_it_was():
+def test_the_state_of_torch_is_unchanged():
     state, threads = torch.get_rng_state(), torch.get_num_threads()
     forecast(make_dataset(), SMALL)
     assert torch.get_num_threads() == threads
     assert torch.equal(state, torch.get_rng_state())
 
 
-def test_the_json_keeps_its_names():
+def test_the_json_has_frozen_names():
     found = json.loads(json.dumps(forecast(make_dataset(), SMALL).to_json()))
     assert found["rates"]["flops_per_second"] == pytest.approx(found["flops_per_step"] / found["seconds_per_step"])
     assert {"size", "counts", "parameters", "activation_bytes", "bytes_per_step", "machine_bytes", "fits"} <= set(found)

@@ -1,4 +1,4 @@
-"""The doctor: every finding triggered and not triggered, and no dataset too odd to be examined."""
+"""The doctor: every finding is triggered and not triggered, and every dataset can be examined."""
 
 import json
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from edhnn import Hypergraph, Ids, NodeDataset, Provenance
 from edhnn.data.dataset import sparse_features
-from edhnn.doctor import checks as check_features
+from edhnn.doctor import checks
 from edhnn.doctor.checks import percentage
 from edhnn.doctor.diagnose import examine
 from edhnn.doctor.summary import facts
@@ -105,11 +105,11 @@ def test_each_oddity_is_found_once_with_its_severity(code):
     assert finding.message.endswith(".") or code == "reader"
 
 
-def test_merged_weights_are_not_advised_to_be_given():
+def test_merged_weights_have_their_own_remedy():
     weighted = Hypergraph(torch.tensor([0, 0, 1]), torch.tensor([0, 0, 0]), 10, 1, None, torch.tensor([1.0, 3.0, 2.0]))
     finding = next(found for found in examine(healthy(hypergraph=weighted)).findings if found.code.startswith("merged"))
-    assert finding.message == "1 membership was given more than once and merged; of their weights the largest stays."
-    assert finding.remedy == "If the weights should add up, give each membership once, with their sum."
+    assert finding.message == "1 membership was given more than once and merged; the largest weight of each is used."
+    assert finding.remedy == "If the weights should add up, list each membership once, with the sum."
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_merged_weights_are_not_advised_to_be_given():
         ("zero-features", 1, (0,)),
     ],
 )
-def test_findings_count_and_name_what_they_are_about(code, count, examples):
+def test_findings_have_a_count_and_examples(code, count, examples):
     finding = only(ODD[code], code)
     assert (finding.count, finding.examples) == (count, examples)
 
@@ -188,7 +188,7 @@ def test_a_hyperedge_equal_to_a_label_of_several_is_a_leak():
 
 
 @given(hyperedge_lists(max_edges=10), st.data())
-def test_leaks_by_loops(drawn, data):
+def test_leaks_equal_a_loop_over_sets(drawn, data):
     num_nodes, hyperedges = drawn
     labels = data.draw(st.lists(st.integers(-1, 2), min_size=num_nodes, max_size=num_nodes))
     classes = [{v for v, label in enumerate(labels) if label == c} for c in range(3)]
@@ -228,16 +228,16 @@ def test_broken_features_name_column_and_node(value, sparse):
     st.booleans(),
     st.integers(1, 12),
 )
-def test_features_are_scanned_alike_dense_sparse_and_by_loops(rows, stored_zeros, block):
+def test_dense_and_sparse_scans_of_features_equal_loops(rows, stored_zeros, block):
     x = torch.tensor(rows)
     matrix = sp.csr_array(x.numpy())
     if stored_zeros:
         full = (x.numpy().ravel(), np.tile(np.arange(3), len(rows)), np.arange(0, 3 * len(rows) + 1, 3))
         matrix = sp.csr_array(full, shape=x.shape)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(check_features, "_ENTRIES_PER_BLOCK", block)
-        dense = check_features._scan_dense(x)
-    sparse = check_features._scan_sparse(sparse_features(matrix))
+        patch.setattr(checks, "_ENTRIES_PER_BLOCK", block)
+        dense = checks._scan_dense(x)
+    sparse = checks._scan_sparse(sparse_features(matrix))
     broken = {(r, c) for r, row in enumerate(rows) for c, value in enumerate(row) if not np.isfinite(value)}
     constant = [c for c in range(3) if len({str(row[c]) for row in rows}) == 1 and not np.isnan(rows[0][c])]
     for scan in (dense, sparse):
@@ -246,10 +246,10 @@ def test_features_are_scanned_alike_dense_sparse_and_by_loops(rows, stored_zeros
         assert scan.zero_rows.tolist() == [r for r, row in enumerate(rows) if not any(row)]
 
 
-def test_scanning_sparse_features_leaves_them_alone():
+def test_scanning_sparse_features_does_not_change_them():
     x = sparse_features(sp.csr_array(([0.0, 1.0], [0, 1], [0, 1, 2]), shape=(2, 2)))
     before = x.values().clone()
-    check_features._scan_sparse(x)
+    checks._scan_sparse(x)
     assert torch.equal(x.values(), before)
 
 
@@ -270,7 +270,7 @@ def test_one_node_has_no_constant_features():
         ([1, " 1"], (" 1",)),
     ],
 )
-def test_ids_that_read_alike(names, alike):
+def test_ids_that_differ_only_by_white_space_or_type(names, alike):
     hypergraph = Hypergraph.from_hyperedges([[0, 1]])
     for ids in (
         {"node_ids": Ids(names)},
@@ -280,7 +280,7 @@ def test_ids_that_read_alike(names, alike):
         assert tuple(name for finding in found(dataset, "ids-read-alike") for name in finding.examples) == alike
 
 
-def test_integer_ids_are_not_looked_at_one_by_one():
+def test_integer_ids_are_never_padded():
     assert not found(healthy(node_ids=Ids(np.arange(5, 15))), "padded-ids")
 
 
@@ -301,17 +301,17 @@ def test_zero_weights_of_memberships_are_found_too():
     assert "membership" in only(NodeDataset(name="w", hypergraph=hypergraph), "zero-weights").message
 
 
-def test_homophily_too_costly_is_left_out_and_said():
+def test_costly_homophily_is_skipped_and_reported():
     finding = only(healthy(), "homophily-left-out", max_clique_pairs=44)
     assert finding.count == 45
-    given_up = examine(healthy(), max_clique_pairs=44).facts
-    assert given_up["clique_homophily"] is None and given_up["clique_homophily_weighted"] is not None
+    skipped = examine(healthy(), max_clique_pairs=44).facts
+    assert skipped["clique_homophily"] is None and skipped["clique_homophily_weighted"] is not None
     assert not found(healthy(), "homophily-left-out", max_clique_pairs=45)
     assert not found(healthy(), "homophily-left-out", max_clique_pairs=None)
     assert not found(healthy(y=None, task=None), "homophily-left-out", max_clique_pairs=1)
 
 
-def test_facts_have_their_names_and_are_json():
+def test_facts_have_frozen_names_and_are_json():
     known = facts(healthy([*RING, [3], [], [0, 1, 2]], class_names=("a", "b", "c")))
     assert set(known) == FACT_NAMES
     assert json.loads(json.dumps(known, allow_nan=False)) == known

@@ -1,6 +1,6 @@
-"""The frozen cases: tiny data, every verb of the command with `--json`, every model; and how two answers are compared.
+"""The frozen cases: tiny data, every verb with `--json`, every model, and the comparison of two answers.
 
-Only the command and the public names of `edhnn` are used, so that the same cases run on any layout of the source.
+They use only the command and public names of `edhnn`, so that they run on any layout of the source.
 """
 
 from __future__ import annotations
@@ -78,12 +78,12 @@ class Case:
     """A call of the command.
 
     Attributes:
-        name: What the golden file is called.
+        name: Name of the golden file.
         words: The arguments.
-        code: How it leaves.
-        rtol: Largest relative difference of numbers on another processor.
-        atol: Largest absolute difference.
-        free: Fields of which only the type is compared, as one node more or less decides them.
+        code: Exit code.
+        rtol: Largest allowed relative difference of numbers on another processor.
+        atol: Largest allowed absolute difference.
+        free: Fields of which only the type is compared, because a single node can change them.
         slow: Whether only the exact comparison runs it.
     """
 
@@ -97,7 +97,7 @@ class Case:
 
 
 def trained(name: str, words: str, *, atol: float = 20.0, slow: bool = False) -> Case:
-    """Make a case whose numbers, percents, follow a training: a node near the border may fall on the other side."""
+    """Make a case of training, whose percentages may differ by a few nodes on another processor."""
     free = frozenset({"best_epoch", "importance", "params", "best"})
     return Case(name, words, rtol=0.2, atol=atol, free=free, slow=slow)
 
@@ -244,7 +244,7 @@ def _write_pickles(folder: Path) -> None:
 
 @contextlib.contextmanager
 def alone_in(folder: Path) -> Iterator[None]:
-    """Work in a folder, with a cache of its own and without published datasets."""
+    """Work in a folder, with an empty cache and without published datasets."""
     before, environment = Path.cwd(), dict(os.environ)
     os.environ.pop("EDHNN_DATA", None)
     os.environ["XDG_CACHE_HOME"] = str(folder / "cache")
@@ -258,7 +258,7 @@ def alone_in(folder: Path) -> Iterator[None]:
 
 
 def call(words: str) -> tuple[int, str, str]:
-    """Run the command's own entry point in this process: exit code, output, errors."""
+    """Run the entry point in this process and return exit code, output and errors."""
     from edhnn.cli.main import main
 
     streams = [io.TextIOWrapper(io.BytesIO(), encoding="utf-8", newline="\n") for _ in range(2)]
@@ -268,9 +268,9 @@ def call(words: str) -> tuple[int, str, str]:
         with contextlib.redirect_stdout(streams[0]), contextlib.redirect_stderr(streams[1]):
             try:
                 main()
-            except SystemExit as left:
-                code = left.code
-            except Exception:  # a failure that the command did not foresee: say which
+            except SystemExit as error:
+                code = error.code
+            except Exception:  # an unexpected failure: show it
                 traceback.print_exc()
                 code = "exception"
     finally:
@@ -283,10 +283,10 @@ def call(words: str) -> tuple[int, str, str]:
 
 
 def answer(case: Case, folder: Path) -> dict[str, Any]:
-    """Run a case: how it left and what its JSON said, without facts of this machine and moment."""
+    """Run a case and return its exit code and its JSON, without facts of this machine and moment."""
     code, output, errors = call(case.words)
     if code != case.code:
-        raise AssertionError(f"`edhnn {case.words}` left with {code} instead of {case.code}:\n{errors}")
+        raise AssertionError(f"`edhnn {case.words}` exited with {code} instead of {case.code}:\n{errors}")
     return {"exit": code, "json": mask(json.loads(output), folder) if output.strip() else None}
 
 
@@ -307,29 +307,29 @@ def files_in(folder: Path) -> list[str]:
 def differences(
     old: Any, new: Any, *, rtol: float = 0.0, atol: float = 0.0, free: frozenset[str] = frozenset(), at: str = "$"
 ) -> list[str]:
-    """Say where two JSON values differ: other structure, other words, or numbers further apart than allowed."""
+    """List where two JSON values differ: structure, text, or numbers beyond the tolerances."""
     if isinstance(old, dict) and isinstance(new, dict):
-        lost = [f"{at}: '{key}' is gone" for key in old if key not in new]
-        lost += [f"{at}: '{key}' is new" for key in new if key not in old]
-        if not lost and list(old) != list(new):
-            lost = [f"{at}: the order of keys was {list(old)}, is {list(new)}"]
+        lines = [f"{at}: '{key}' is gone" for key in old if key not in new]
+        lines += [f"{at}: '{key}' is new" for key in new if key not in old]
+        if not lines and list(old) != list(new):
+            lines = [f"{at}: the order of keys was {list(old)}, is {list(new)}"]
         for key in old:
             if key in new:
                 inside = f"{at}.{key}"
                 if key in free:
                     alike = type(old[key]) is type(new[key])
-                    lost += [] if alike else [f"{inside}: was {old[key]!r}, is {new[key]!r}"]
+                    lines += [] if alike else [f"{inside}: was {old[key]!r}, is {new[key]!r}"]
                 else:
-                    lost += differences(old[key], new[key], rtol=rtol, atol=atol, free=free, at=inside)
-        return lost
+                    lines += differences(old[key], new[key], rtol=rtol, atol=atol, free=free, at=inside)
+        return lines
     if isinstance(old, list) and isinstance(new, list):
         if len(old) != len(new):
             return [f"{at}: had {len(old)} items, has {len(new)}"]
         pairs = enumerate(zip(old, new, strict=True))
         return [
             line
-            for place, (one, other) in pairs
-            for line in differences(one, other, rtol=rtol, atol=atol, free=free, at=f"{at}[{place}]")
+            for index, (one, other) in pairs
+            for line in differences(one, other, rtol=rtol, atol=atol, free=free, at=f"{at}[{index}]")
         ]
     if _is_number(old) and _is_number(new):
         counts = isinstance(old, int) and isinstance(new, int)
@@ -356,7 +356,7 @@ DONE: tuple[Case, ...] = (
         "run table2 --model invariant --dataset senate --dataset house --splits 3 --epochs 150 --budget 0 --json",
     ),
 )
-"""Calls that do nothing, and count as done before every record of `results/`, each once."""
+"""Calls that do no work and count every record of `results/` once, as done before."""
 
 
 def model_options() -> dict[str, dict[str, Any]]:
@@ -392,7 +392,7 @@ def model_tensors(name: str, hypergraph: Any, *, dtype: Any, seed: int = 0, **op
     from edhnn import make_model
 
     def grid(columns: int) -> Any:
-        """Make numbers in (0, 1) without a random generator, whose bits are a library's."""
+        """Make numbers in (0, 1) without a random generator, which depends on a library's version."""
         steps = torch.arange(hypergraph.num_nodes * columns, dtype=torch.float64)
         return (steps * 0.6180339887498949 % 1.0).reshape(hypergraph.num_nodes, columns)
 
@@ -408,7 +408,7 @@ def model_tensors(name: str, hypergraph: Any, *, dtype: Any, seed: int = 0, **op
 
 
 def model_numbers(tensors: dict[str, Any]) -> dict[str, Any]:
-    """Sum up a model's tensors: how many parameters, and sum, sum of sizes and norm of outputs and of gradients."""
+    """Summarise a model's tensors: counts, sums, sums of magnitudes and norms of outputs and gradients."""
     import torch
 
     gradients = [value for key, value in tensors.items() if key.startswith("parameter ") and value is not None]

@@ -1,12 +1,12 @@
-"""Compare what the program does, bit by bit, between two states of the source on one machine.
+"""Compare the behaviour of two states of the source, bit by bit, on one machine.
 
     python -m tests.golden.exact --save before.json
     python -m tests.golden.exact --compare before.json
 
 Run it from the root of a checkout; PYTHONPATH chooses the source. Frozen are: the `--json` of every verb, every file
-that the verbs leave (run folders, converted data, scores, records, reports), outputs and gradients of every model in
+that the verbs write (run folders, converted data, scores, records, reports), outputs and gradients of every model in
 both precisions, solutions of the diffusion, the tables of the evidence, and the number of records that `edhnn run`
-knows. Facts of a machine or a moment are masked. `--tolerance` lets numbers differ a little where other bits are meant.
+finds. Facts of a machine or a moment are masked. `--tolerance` allows small differences of numbers.
 """
 
 from __future__ import annotations
@@ -63,17 +63,17 @@ _MOMENTS = (
 
 
 def of_bytes(data: bytes) -> Item:
-    """Take down bytes."""
+    """Record the hash of bytes."""
     return {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)}
 
 
 def of_json(value: Any) -> Item:
-    """Take down a JSON value, itself included, to say what differs."""
+    """Record a JSON value with its hash, to show what differs."""
     return {"sha256": hashlib.sha256(json.dumps(value).encode()).hexdigest(), "json": value}
 
 
 def of_tensor(value: Any) -> Item:
-    """Take down a tensor: its bits, and some of its numbers to say how far they moved."""
+    """Record the hash of a tensor and some of its numbers, to show how much they differ."""
     if value is None:
         return {"sha256": "none"}
     flat = value.detach().contiguous().flatten()
@@ -84,7 +84,7 @@ def of_tensor(value: Any) -> Item:
 
 
 def of_file(path: Path, folder: Path) -> Item:
-    """Take down a file without facts of a machine or a moment."""
+    """Record a file without facts of a machine or a moment."""
     data = path.read_bytes()
     if path.suffix == ".gz":
         data = gzip.decompress(data)
@@ -107,7 +107,7 @@ def of_file(path: Path, folder: Path) -> Item:
 
 
 def _words(line: str) -> list[Any]:
-    """Split a line into words and numbers, which may be near one another."""
+    """Split a line into words and numbers, which are compared with a tolerance."""
     words: list[Any] = []
     for word in re.split(r"[,\t ]", line):
         try:
@@ -133,7 +133,7 @@ def _samples(path: Path) -> Any:
 
 
 def verbs() -> Iterator[tuple[str, Item]]:
-    """Run every verb, then look at all the files that they left."""
+    """Run every verb, then record all files that they wrote."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name).resolve()
         write_data(folder)
@@ -152,7 +152,7 @@ def verbs() -> Iterator[tuple[str, Item]]:
 
 
 def models() -> Iterator[tuple[str, Item]]:
-    """Run every model, narrow and as it comes, with each kind of weights, in both precisions."""
+    """Run every model, narrow and with its defaults, with each kind of weights, in both precisions."""
     import torch
 
     from edhnn import contextual_sbm
@@ -214,7 +214,7 @@ def solutions() -> Iterator[tuple[str, Item]]:
 
 
 def evidence() -> Iterator[tuple[str, Item]]:
-    """Make the report of the committed records, and count the records that `edhnn run` knows."""
+    """Write the report of the committed records, and count the records that `edhnn run` finds."""
     results = ROOT / "results"
     for case in DONE:
         yield case.name, of_json(mask(json.loads(call(f"{case.words} --results {results}")[1]), ROOT))
@@ -234,13 +234,15 @@ PARTS = {"verbs": verbs, "models": models, "solutions": solutions, "evidence": e
 
 
 def main() -> int:
-    """Take down everything; save it, or say what differs."""
+    """Record everything, and save it or print what differs."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--save", type=Path, help="write here what was found")
-    parser.add_argument("--compare", type=Path, help="say what differs from what was saved; leaves with 1 if anything")
-    parser.add_argument("--only", choices=PARTS, action="append", help="this part only; repeat it")
+    parser.add_argument("--save", type=Path, help="write the record to this file")
     parser.add_argument(
-        "--tolerance", type=float, default=0.0, help="relative and absolute difference of numbers allowed"
+        "--compare", type=Path, help="print what differs from a saved record; exit with 1 if anything does"
+    )
+    parser.add_argument("--only", choices=PARTS, action="append", help="only this part; repeatable")
+    parser.add_argument(
+        "--tolerance", type=float, default=0.0, help="allowed relative and absolute difference of numbers"
     )
     chosen = parser.parse_args()
     import torch
@@ -265,7 +267,7 @@ def main() -> int:
 
 
 def compare(before: dict[str, Item], after: dict[str, Item], tolerance: float) -> Iterator[str]:
-    """Say what differs, a line each; in brackets what is within the tolerance."""
+    """Yield a line for each difference; those within the tolerance are in brackets."""
     for name, old in before.items():
         if name not in after:
             yield f"gone: {name}"

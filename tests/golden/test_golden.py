@@ -1,11 +1,11 @@
-"""What the program does stays as it is: every verb's JSON, the files of a run, every model, the tables of the evidence.
+"""The behaviour is frozen: the JSON of every verb, the files of a run, every model, the tables of the evidence.
 
-A change that is meant is written down in the CHANGELOG, and then
+Record an intended change in the CHANGELOG. Then
 
     EDHNN_UPDATE_GOLDEN=1 python -m pytest -n 0 tests/golden -m "slow or not slow"
 
-writes the golden files anew. Numbers are compared with tolerances that another processor stays within; for bits on one
-machine there is `python -m tests.golden.exact`.
+writes the golden files again. Tolerances allow for another processor; `python -m tests.golden.exact` compares bits on
+one machine.
 """
 
 import hashlib
@@ -48,10 +48,10 @@ def hold(name: str, found: object, **tolerances: object) -> None:
         GOLDEN.mkdir(exist_ok=True)
         path.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     lines = differences(json.loads(path.read_text(encoding="utf-8")), json.loads(json.dumps(found)), **tolerances)
-    assert not lines, "\n".join([f"'{path.name}' says otherwise:", *lines[:20]])
+    assert not lines, "\n".join([f"'{path.name}' differs:", *lines[:20]])
 
 
-def test_every_verb_says_what_it_said(tmp_path):
+def test_every_verb_gives_the_same_json(tmp_path):
     folder = tmp_path.resolve()
     write_data(folder)
     wrong = []
@@ -68,7 +68,7 @@ def test_every_verb_says_what_it_said(tmp_path):
 
 
 @pytest.mark.slow
-def test_every_heavier_verb_says_what_it_said(tmp_path):
+def test_every_slow_verb_gives_the_same_json(tmp_path):
     folder = tmp_path.resolve()
     write_data(folder)
     with alone_in(folder):
@@ -102,15 +102,15 @@ def test_run_finds_every_record_done():
 def test_the_report_of_the_records_is_the_committed_one(tmp_path):
     code, _, errors = call(f"report --results {ROOT / 'results'} --out {tmp_path}")
     assert code == 0, errors
-    made, kept = (
+    new, committed = (
         hashlib.sha256((folder / "tables.md").read_bytes()).hexdigest()
         for folder in (tmp_path, ROOT / "docs" / "evidence")
     )
-    assert made == kept, "run: make evidence"
+    assert new == committed, "run: make evidence"
 
 
 @pytest.mark.parametrize(
-    ("new", "said"),
+    ("new", "message"),
     [
         ({"b": 1.0, "a": [1]}, "order of keys"),
         ({"a": [1], "b": 1.1}, "$.b: was 1.0, is 1.1"),
@@ -121,11 +121,11 @@ def test_the_report_of_the_records_is_the_committed_one(tmp_path):
         ({"a": [1], "b": "1.0"}, "$.b"),
     ],
 )
-def test_a_difference_is_found(new, said):
-    assert said in "\n".join(differences({"a": [1], "b": 1.0}, new, rtol=1e-3))
+def test_a_difference_is_found(new, message):
+    assert message in "\n".join(differences({"a": [1], "b": 1.0}, new, rtol=1e-3))
     assert differences({"a": [1], "b": 1.0}, {"a": [1], "b": 1.0001}, rtol=1e-3) == []
 
 
-def test_a_verb_that_leaves_otherwise_is_found(tmp_path):
-    with pytest.raises(AssertionError, match="left with 2 instead of 0"):
+def test_another_exit_code_is_an_error(tmp_path):
+    with pytest.raises(AssertionError, match="exited with 2 instead of 0"):
         answer(Case("x", "data info nothing-here --json"), tmp_path)

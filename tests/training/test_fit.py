@@ -283,7 +283,7 @@ def test_diverging_later_keeps_the_best_parameters(tiny, split):
                 model.classifier.last.bias.fill_(NAN)
 
     with pytest.raises(
-        DivergedError, match=r"epoch 4.*parameter '.*The model of epoch \d, the best until then, is kept"
+        DivergedError, match=r"epoch 4.*parameter '.*The model holds the parameters of epoch \d, the best before"
     ):
         fit(model, tiny, split, TrainConfig(epochs=9), watch=watch)
     assert all(torch.equal(tensor, kept[-1][name]) for name, tensor in model.state_dict().items())

@@ -1,1 +1,1 @@
-"""The `edhnn` command: parse, call, print."""
+"""The `edhnn` command: parse options, call the library, print results."""

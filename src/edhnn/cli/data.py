@@ -1,4 +1,4 @@
-"""`edhnn data`: list, info, doctor, convert, fetch; and the doctor's report for people."""
+"""`edhnn data`: list, info, doctor, convert and fetch; and the doctor's report as text."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from edhnn.cli.flags import Command, translate_arguments
 from edhnn.cli.options import DataDir, Json, ReadOptions, Source, check_targets, with_read_options
-from edhnn.cli.output import console, facts_table, number, print_json, say, say_notes
+from edhnn.cli.output import console, facts_table, number, print_json, print_message, print_notes
 from edhnn.data.limits import size_in_words
 from edhnn.datasets.download import fetch, published_dataset, published_datasets
 from edhnn.datasets.registry import cache_folder, catalog, find_published
@@ -34,16 +35,16 @@ from edhnn.typing import JsonObject
 
 STYLES = {"error": "bold red", "warning": "yellow", "note": "cyan"}
 _SHOWN_CLASSES = 8
-app = typer.Typer(help="Look at hypergraphs, mend and convert them.", no_args_is_help=True)
+app = typer.Typer(help="List, inspect, check, convert and download datasets.", no_args_is_help=True)
 _PNG = b"\x89PNG\r\n\x1a\n"
 
 
-@app.command("list")
+@app.command("list", cls=Command)
 def list_datasets(*, data_dir: DataDir = None, as_json: Json = False) -> None:
-    """Show the catalogue: names, sizes, and what is on this machine."""
+    """List the datasets of the catalogue, their sizes, and which of them are on this machine."""
     rows = []
     for name, entry in catalog().items():
-        found = None if entry.origin == "embedded" else find_published(name, data_dir)
+        folder = None if entry.origin == "embedded" else find_published(name, data_dir)
         rows.append(
             {
                 "name": name,
@@ -53,15 +54,15 @@ def list_datasets(*, data_dir: DataDir = None, as_json: Json = False) -> None:
                 "num_hyperedges": entry.num_hyperedges,
                 "num_incidences": entry.num_incidences,
                 "features": entry.features,
-                "available": entry.origin == "embedded" or found is not None,
-                "folder": None if found is None else str(found),
+                "available": entry.origin == "embedded" or folder is not None,
+                "folder": None if folder is None else str(folder),
             }
         )
     if as_json:
         print_json(rows)
         return
     table = Table(box=SIMPLE_HEAD)
-    for heading in ("name", "nodes", "hyperedges", "memberships", "here", "what"):
+    for heading in ("name", "nodes", "hyperedges", "memberships", "here", "description"):
         table.add_column(heading, justify="right" if heading in ("nodes", "hyperedges", "memberships") else "left")
     for row in rows:
         sizes = (number(row[key]) for key in ("num_nodes", "num_hyperedges", "num_incidences"))
@@ -69,51 +70,50 @@ def list_datasets(*, data_dir: DataDir = None, as_json: Json = False) -> None:
     console().print(table)
 
 
-@app.command()
+@app.command(cls=Command)
 @with_read_options
 def info(source: Source, *, as_json: Json = False, options: ReadOptions) -> None:
-    """Show a dataset's statistics (the paper's Tables 1 and 5, and more)."""
+    """Show the statistics of a dataset, among them those of the paper's Tables 1 and 5."""
     dataset = options.read(source, keep_missing=True)
-    found = facts(dataset)
+    statistics = facts(dataset)
     provenance = dataset.provenance
     details = {key: value for key, value in provenance.details.items() if key != "source"}
     if as_json:
-        origin = {"source": provenance.source, "format": provenance.format, "notes": list(provenance.notes), **details}
-        print_json({**found, "provenance": origin})
+        notes = [translate_arguments(note) for note in provenance.notes]
+        origin = {"source": provenance.source, "format": provenance.format, "notes": notes, **details}
+        print_json({**statistics, "provenance": origin})
         return
-    rows = [(key, number(value)) for key, value in found.items() if key != "name" and not isinstance(value, list)]
+    rows = [(key, number(value)) for key, value in statistics.items() if key != "name" and not isinstance(value, list)]
     console().print(facts_table(dataset.name, rows))
-    say_notes(provenance.notes)
+    print_notes(provenance.notes)
 
 
-@app.command()
+@app.command(cls=Command)
 @with_read_options
 def doctor(
     source: Source,
     *,
     picture: Annotated[
-        Path | None, typer.Option("--picture", help="Draw the dataset into this PNG; replaces one.")
+        Path | None, typer.Option("--picture", help="Draw the dataset into this PNG; an existing one is replaced.")
     ] = None,
     hidden: Annotated[
-        int, typer.Option("--hidden", min=1, help="Width of the model to forecast.")
+        int, typer.Option("--hidden", min=1, help="Width of the model in the cost forecast.")
     ] = ModelSize().hidden,
     iterations: Annotated[
-        int, typer.Option("--iterations", min=1, help="Iterations of the model to forecast.")
+        int, typer.Option("--iterations", min=1, help="Iterations of the model in the forecast.")
     ] = ModelSize().num_iterations,
-    epochs: Annotated[int, typer.Option("--epochs", min=1, help="Epochs to forecast.")] = ModelSize().epochs,
-    splits: Annotated[int, typer.Option("--splits", min=1, help="Splits to forecast.")] = ModelSize().splits,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Leave with 1 if there is an error among the findings.")
-    ] = False,
+    epochs: Annotated[int, typer.Option("--epochs", min=1, help="Epochs in the forecast.")] = ModelSize().epochs,
+    splits: Annotated[int, typer.Option("--splits", min=1, help="Splits in the forecast.")] = ModelSize().splits,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 if a finding is an error.")] = False,
     as_json: Json = False,
     options: ReadOptions,
 ) -> None:
-    """Say what is in a dataset, what is wrong with it, and what training on it will cost."""
+    """Check a dataset for problems, and forecast the time and memory of training on it."""
     if picture is not None:
-        _need_picture(picture)
+        _check_picture(picture)
     dataset = options.read(source, keep_missing=True)
-    diagnosis = examine(dataset)
-    size = replace(ModelSize(), hidden=hidden, num_iterations=iterations, epochs=epochs, splits=splits)
+    diagnosis = _translate_findings(examine(dataset))
+    size = ModelSize(hidden=hidden, num_iterations=iterations, epochs=epochs, splits=splits)
     cost = forecast(dataset, size)
     if picture is not None:
         from edhnn.plotting.dataset import draw  # matplotlib takes half a second to import
@@ -125,80 +125,99 @@ def doctor(
     else:
         print_report(console(), diagnosis, cost)
         if picture is not None:
-            say(f"picture: {picture}")
+            print_message(f"picture: {picture}")
     if strict and diagnosis.count("error"):
         raise typer.Exit(1)
 
 
-def _need_picture(target: Path) -> None:
-    """A usage error if the picture could not be written, or would replace something that is no picture."""
+def _translate_findings(diagnosis: Diagnosis) -> Diagnosis:
+    translated = (
+        replace(
+            finding,
+            message=translate_arguments(finding.message),
+            remedy=finding.remedy and translate_arguments(finding.remedy),
+        )
+        for finding in diagnosis.findings
+    )
+    return replace(diagnosis, findings=tuple(translated))
+
+
+def _check_picture(target: Path) -> None:
+    """Check that the picture can be written and replaces nothing but a PNG file."""
     check_targets(picture=target, overwrite=True)
     if target.is_file():
         with open_existing(target) as stream:
             if stream.read(len(_PNG)) != _PNG:
-                raise UsageError(f"'{target}' is not a PNG, so it is not replaced by one. Choose another name.")
+                raise UsageError(f"'{target}' exists and is not a PNG file. Choose another name.")
 
 
-@app.command("convert")
+@app.command("convert", cls=Command)
 @with_read_options
 def convert_dataset(
     source: Source,
     target: Annotated[
-        Path, typer.Argument(metavar="OUT", help="The file or folder to write; its name says the format.")
+        Path, typer.Argument(metavar="OUT", help="File or folder to write; its name determines the format.")
     ],
     *,
-    to: Annotated[
-        Format | None, typer.Option("--to", help="The format to write, where the name does not say it.")
-    ] = None,
+    to: Annotated[Format | None, typer.Option("--to", help="Output format; default: from the name of OUT.")] = None,
     legacy_pickle: Annotated[
-        bool, typer.Option("--legacy-pickle", help="The source is a folder of HyperGCN pickles; read by an allow-list.")
+        bool, typer.Option("--legacy-pickle", help="Read a folder of HyperGCN pickles; no code in them runs.")
     ] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace what is there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,
     as_json: Json = False,
     options: ReadOptions,
 ) -> None:
-    """Read a dataset in one format and write it in another; HIF to HIF without any loss."""
-    begun = time.perf_counter()
+    """Convert a dataset to another format. HIF to HIF loses nothing."""
+    started = time.perf_counter()
+    try:
+        to = to or format_by_name(target, writing=True)
+    except UsageError as error:  # the writer's argument `format=` is the option --to
+        raise UsageError(str(error).replace("`format=", "`to=")) from error
     if legacy_pickle:
         options.refuse_all_but_limits("--legacy-pickle")
         dataset = read_legacy_pickle(Path(source), options.limits)
-    elif options.is_plain_hif(source) and (to or format_by_name(target, writing=True)) == "hif":
-        replace(options, format=None).refuse_all_but_limits(f"the HIF file '{source}', which is copied as it is")
+    elif to == "hif" and options.is_plain_hif(source):
+        replace(options, format=None).refuse_all_but_limits(f"the HIF file '{source}', which is copied without changes")
         check_can_write(target, overwrite=force)
         write_hif(read_hif(Path(source), options.limits), target)
-        _report_conversion(Written([target], []), (), begun, as_json=as_json)
+        _report_conversion(Written([target], []), (), started, as_json=as_json)
         return
     else:
         dataset = options.read(source, keep_missing=True)
     written = write_dataset(dataset, target, format=to, overwrite=force)
-    _report_conversion(written, dataset.provenance.notes, begun, as_json=as_json)
+    _report_conversion(written, dataset.provenance.notes, started, as_json=as_json)
 
 
-def _report_conversion(done: Written, notes: Iterable[str], begun: float, *, as_json: bool) -> None:
-    paths, removed = ([str(path) for path in found] for found in (done.paths, done.removed))
+def _report_conversion(written: Written, notes: Iterable[str], started: float, *, as_json: bool) -> None:
     if as_json:
-        said = {"written": paths, "removed": removed, "left_behind": done.dropped, "notes": list(notes)}
-        print_json({**said, "seconds": round(time.perf_counter() - begun, 3)})
+        print_json(
+            {
+                "written": [str(path) for path in written.paths],
+                "removed": [str(path) for path in written.removed],
+                "left_behind": [translate_arguments(part) for part in written.dropped],
+                "notes": [translate_arguments(note) for note in notes],
+                "seconds": round(time.perf_counter() - started, 3),
+            }
+        )
         return
-    console().print(f"Written: {', '.join(paths)}", soft_wrap=True, markup=False)
-    for path in removed:
-        say(f"removed, as it would be read along with '{done.paths[0].name}': {path}", style="yellow")
-    say_notes(notes)
-    for lost in done.dropped:
-        say(f"left behind, as the format cannot hold it: {lost}", style="yellow")
+    console().print(f"Written: {', '.join(map(str, written.paths))}", soft_wrap=True, markup=False)
+    for path in written.removed:
+        print_message(f"removed, because it would be read with '{written.paths[0].name}': {path}", style="yellow")
+    print_notes(notes)
+    for part in written.dropped:
+        print_message(f"dropped, because the format cannot hold it: {part}", style="yellow")
 
 
-@app.command("fetch")
+@app.command("fetch", cls=Command)
 def fetch_datasets(
     names: Annotated[list[str], typer.Argument(metavar="NAME...", help="Published datasets, or 'all'.")],
     *,
     data_dir: DataDir = None,
-    force: Annotated[bool, typer.Option("--force", help="Fetch again what is there already.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Download existing datasets again.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Download published datasets, check their content against recorded hashes, and convert them."""
-    wanted = list(published_datasets()) if names == ["all"] else names
-    specifications = [published_dataset(name) for name in wanted]
+    """Download published datasets, verify their checksums, and convert them."""
+    specifications = [published_dataset(name) for name in (published_datasets() if names == ["all"] else names)]
     folder = data_dir or cache_folder()
     check_folder(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -213,13 +232,7 @@ def fetch_datasets(
 
 
 def print_report(console: Console, diagnosis: Diagnosis, forecast: Forecast) -> None:
-    """Print the whole report.
-
-    Args:
-        console: Where to; colours appear on a terminal only.
-        diagnosis: What `examine` found.
-        forecast: What `forecast` expects.
-    """
+    """Print a diagnosis and a forecast of cost; colours appear on a terminal only."""
     console.print(facts_table(str(diagnosis.facts["name"]), list(_fact_rows(diagnosis.facts))))
     console.print()
     console.print(_summary(diagnosis))
@@ -228,10 +241,7 @@ def print_report(console: Console, diagnosis: Diagnosis, forecast: Forecast) -> 
         if finding.remedy:
             console.print(Padding(Text(finding.remedy, style="italic"), (0, 0, 0, 6)))
     console.print()
-    console.print(_forecast_title(forecast))
-    console.print(_forecast_table(forecast))
-    for line in _forecast_remarks(forecast):
-        console.print(line)
+    _print_forecast(console, forecast)
 
 
 def _fact_rows(facts: JsonObject) -> Iterator[tuple[str, str]]:
@@ -271,54 +281,44 @@ def _summary(diagnosis: Diagnosis) -> Text:
         for severity in SEVERITIES
         if (count := diagnosis.count(severity))
     ]
-    words = Text("Findings: ", style="bold")
-    for place, (part, style) in enumerate(parts):
-        words.append(", " if place else "").append(part, style=style)
-    return words
+    return Text("Findings: ", style="bold") + Text(", ").join(Text(part, style=style) for part, style in parts)
 
 
 def _finding_text(finding: Finding) -> Text:
-    words = Text()
-    words.append(finding.severity, style=STYLES[finding.severity]).append(f" {finding.code}: ", style="bold")
-    words.append(finding.message)
+    text = Text()
+    text.append(finding.severity, style=STYLES[finding.severity]).append(f" {finding.code}: ", style="bold")
+    text.append(finding.message)
     if finding.examples:
         more = ", ..." if finding.count > len(finding.examples) else ""
-        words.append(f" First: {', '.join(repr(name) for name in finding.examples)}{more}", style="dim")
-    return words
+        text.append(f" First: {', '.join(repr(name) for name in finding.examples)}{more}", style="dim")
+    return text
 
 
-def _forecast_title(forecast: Forecast) -> Text:
+def _print_forecast(console: Console, forecast: Forecast) -> None:
     size = forecast.size
-    words = f"{size.num_iterations} iterations, {size.epochs} epochs, {size.splits} splits"
-    return Text(f"Training ED-HNN (width {size.hidden}, {words})", style="bold")
-
-
-def _forecast_table(forecast: Forecast) -> Table:
+    amount = f"{size.num_iterations} iterations, {size.epochs} epochs, {size.splits} splits"
     part = "the whole dataset" if forecast.timed_share > 0.99 else f"{forecast.timed_share:.1%} of the dataset"
-    return facts_table(
-        "",
-        [
-            ("parameters", number(forecast.parameters)),
-            ("peak memory", size_in_words(forecast.peak_bytes)),
-            ("a training step", duration_in_words(forecast.seconds_per_step)),
-            ("the whole run", duration_in_words(forecast.seconds_per_run)),
-            ("timed on this machine", f"steps on {part}, {forecast.flops_per_second / 1e9:.0f} GFLOP/s"),
-        ],
-    )
-
-
-def _forecast_remarks(forecast: Forecast) -> Iterator[Text]:
+    rows = [
+        ("parameters", number(forecast.parameters)),
+        ("peak memory", size_in_words(forecast.peak_bytes)),
+        ("a training step", duration_in_words(forecast.seconds_per_step)),
+        ("the whole run", duration_in_words(forecast.seconds_per_run)),
+        ("timed on this machine", f"steps on {part}, {forecast.flops_per_second / 1e9:.0f} GFLOP/s"),
+    ]
+    console.print(Text(f"Training ED-HNN (width {size.hidden}, {amount})", style="bold"))
+    console.print(facts_table("", rows))
     if forecast.machine_bytes is None:
         return
     memory = size_in_words(forecast.machine_bytes)
     if forecast.fits:
-        yield Text(f"It fits in this machine's memory, {memory}.", style="green")
+        console.print(Text(f"It fits in this machine's memory, {memory}.", style="green"))
     else:
-        yield Text(f"It does not fit in this machine's memory, {memory}: take a narrower model.", style="bold red")
+        remark = f"It does not fit in this machine's memory, {memory}. Choose a smaller --hidden."
+        console.print(Text(remark, style="bold red"))
 
 
 def duration_in_words(seconds: float) -> str:
-    """A duration for people: ``12 ms``, ``3.4 s``, ``5.0 min``, ``2.1 h``, ``3.0 days``."""
+    """Format a duration: ``12 ms``, ``3.4 s``, ``5.0 min``, ``2.1 h``, ``3.0 days``."""
     for bound, divisor, unit in ((1, 1e-3, "ms"), (60, 1, "s"), (3600, 60, "min"), (86400, 3600, "h")):
         if seconds < bound:
             value = seconds / divisor

@@ -13,7 +13,7 @@ import torch
 import typer
 
 from edhnn.cli.options import Json, ReadOptions, Source, check_targets, with_read_options
-from edhnn.cli.output import console, facts_table, print_json, say, say_notes
+from edhnn.cli.output import console, facts_table, print_json, print_message, print_notes
 from edhnn.data.dataset import NodeDataset
 from edhnn.diffusion.diffusion import SOLVERS, diffuse
 from edhnn.diffusion.solver import Outcome, Solution, StepRecord
@@ -36,40 +36,38 @@ def diffuse_command(
     source: Source,
     *,
     seeds: Annotated[Path, typer.Option("--seeds", help="Table with columns node and value; other nodes have 0.")],
-    potential: Annotated[
-        PotentialName, typer.Option("--potential", help="What a hyperedge pays for disagreement.")
-    ] = "tv",
+    potential: Annotated[PotentialName, typer.Option("--potential", help="Potential g of a hyperedge.")] = "tv",
     power: Annotated[int, typer.Option("--power", min=1, help="Power p of the potential.")] = 2,
-    strength: Annotated[float, typer.Option("--strength", min=0.0, help="Weight of the hyperedges.")] = 1.0,
-    solver: Annotated[SolverName, typer.Option("--solver", help="The method.")] = "auto",
-    step_size: Annotated[float | None, typer.Option("--step-size", help="Step size; chosen if not given.")] = None,
+    strength: Annotated[float, typer.Option("--strength", min=0.0, help="Weight of the potentials.")] = 1.0,
+    solver: Annotated[SolverName, typer.Option("--solver", help="Solver; auto: by the potential.")] = "auto",
+    step_size: Annotated[float | None, typer.Option("--step-size", help="Step size; default: automatic.")] = None,
     tolerance: Annotated[float, typer.Option("--tolerance", min=0.0, help="Relative duality gap to stop at.")] = 1e-8,
-    max_steps: Annotated[int, typer.Option("--max-steps", min=0, help="Most steps.")] = 10_000,
+    max_steps: Annotated[int, typer.Option("--max-steps", min=0, help="Largest number of steps.")] = 10_000,
     ignore_weights: Annotated[
-        bool, typer.Option("--ignore-weights", help="Leave out weights of memberships, which potentials cannot use.")
+        bool, typer.Option("--ignore-weights", help="Ignore weights of memberships, which no potential uses.")
     ] = False,
     out: Annotated[Path | None, typer.Option("--out", help="Write scores here, columns node and score.")] = None,
     picture: Annotated[
-        Path | None, typer.Option("--picture", help="Draw the states along the steps and the gap into this PNG.")
+        Path | None, typer.Option("--picture", help="Draw the states and the gap at each step into this PNG.")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace what is there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,
     as_json: Json = False,
     options: ReadOptions,
 ) -> None:
-    """Diffuse seed values over a hypergraph: minimise sum (h - x)^2 + strength * sum g(H_e), and say how well."""
+    """Diffuse seed values over a hypergraph: minimise sum (h - x)^2 + strength * sum g(H_e)."""
     check_targets(table=out, picture=picture, overwrite=force)
     dataset = options.read(source, keep_missing=True)
-    say_notes(dataset.provenance.notes)
-    hypergraph = _usable(dataset.hypergraph, ignore_weights=ignore_weights)
+    print_notes(dataset.provenance.notes)
+    hypergraph = _without_incidence_weights(dataset.hypergraph, ignore_weights=ignore_weights)
     x = read_seeds(seeds, dataset, options.limits)
-    begun = time.perf_counter()
+    started = time.perf_counter()
     bar = DelayedBar("Diffusing", max_steps, in_bytes=False)
-    looks: list[tuple[StepRecord, torch.Tensor]] = []
+    frames: list[tuple[StepRecord, torch.Tensor]] = []
 
     def watch(record: StepRecord, state: torch.Tensor) -> None:
         bar.show(record.step, f", gap {record.gap:.1e}")
         if picture is not None:
-            looks.append((record, state[:, 0]))
+            frames.append((record, state[:, 0]))
 
     solution = diffuse(
         hypergraph,
@@ -85,48 +83,48 @@ def diffuse_command(
         watch=watch,
     )
     bar.close()
-    seconds = time.perf_counter() - begun
+    seconds = time.perf_counter() - started
     if out is not None:
         write_scores(dataset, solution.value[:, 0], out)
     if picture is not None:
-        draw(dataset, looks, f"{potential}, power {power}, strength {strength:g}: {solution.outcome.value}", picture)
+        draw(dataset, frames, f"{potential}, power {power}, strength {strength:g}: {solution.outcome.value}", picture)
     _report(solution, seconds, out, picture, as_json=as_json)
     if solution.outcome is not Outcome.CONVERGED:
         raise typer.Exit(1)
 
 
-def _usable(hypergraph: Hypergraph, *, ignore_weights: bool) -> Hypergraph:
+def _without_incidence_weights(hypergraph: Hypergraph, *, ignore_weights: bool) -> Hypergraph:
     if hypergraph.incidence_weight is None:
         return hypergraph
     if not ignore_weights:
         raise UsageError(
-            "Memberships must have no weights: a hyperedge potential has no place for them (it has one for weights of "
-            "hyperedges). This hypergraph's memberships have. Leave them out with --ignore-weights."
+            "The memberships of this hypergraph have weights, and a hyperedge potential cannot use them (it uses only "
+            "weights of hyperedges). Ignore them with --ignore-weights."
         )
     return replace(hypergraph, incidence_weight=None)
 
 
 def write_scores(dataset: NodeDataset, scores: torch.Tensor, target: Path) -> None:
-    """The scores beside the original ids."""
+    """Write the scores with the original node ids."""
     write_table(pa.table({"node": id_column(dataset.node_ids), "score": scores.numpy()}), target)
 
 
-def draw(dataset: NodeDataset, looks: list[tuple[StepRecord, torch.Tensor]], title: str, target: Path) -> None:
-    """The solve on one page, as a PNG."""
+def draw(dataset: NodeDataset, frames: list[tuple[StepRecord, torch.Tensor]], title: str, target: Path) -> None:
+    """Draw the steps of the solver on one page, as a PNG."""
     from edhnn.plotting.diffusion import Look, diffusion_picture  # matplotlib takes half a second to import
     from edhnn.plotting.style import save_figure
 
     names = [str(name) for name in dataset.node_ids.to_list()]
-    figure = diffusion_picture(dataset.hypergraph, [Look(*look) for look in looks], title=title, names=names)
+    figure = diffusion_picture(dataset.hypergraph, [Look(*look) for look in frames], title=title, names=names)
     save_figure(figure, target, dpi=150)
 
 
 def _finite(value: float) -> float | None:
-    """JSON has no infinity and no NaN."""
+    """Replace infinity and NaN, which JSON cannot represent, by ``None``."""
     return value if math.isfinite(value) else None
 
 
-def _report(solution: Solution, seconds: float, out: Path | None, drawn: Path | None, *, as_json: bool) -> None:
+def _report(solution: Solution, seconds: float, out: Path | None, picture: Path | None, *, as_json: bool) -> None:
     last = solution.last
     facts = {
         "objective": _finite(last.objective),
@@ -137,7 +135,7 @@ def _report(solution: Solution, seconds: float, out: Path | None, drawn: Path | 
         "certified_by": solution.certified_by,
         "seconds": round(seconds, 4),
         "scores": None if out is None else str(out),
-        "picture": None if drawn is None else str(drawn),
+        "picture": None if picture is None else str(picture),
     }
     if as_json:
         print_json(facts)
@@ -145,4 +143,4 @@ def _report(solution: Solution, seconds: float, out: Path | None, drawn: Path | 
         rows = [(name, f"{value:.9g}" if isinstance(value, float) else str(value)) for name, value in facts.items()]
         console().print(facts_table("diffusion", rows))
     if solution.outcome is not Outcome.CONVERGED:
-        say(f"Error: {solution.outcome.value}", style="red")
+        print_message(f"Error: {solution.outcome.value}", style="red")

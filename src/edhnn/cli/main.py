@@ -1,4 +1,4 @@
-"""The `edhnn` command: its verbs, its version, and how failures leave it."""
+"""The `edhnn` command: its verbs, its version and its exit codes."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ import typer
 from typer.core import TyperGroup
 
 import edhnn
-from edhnn.cli.output import say, spell_out_what_cannot_be_shown
+from edhnn.cli.flags import Command
+from edhnn.cli.output import escape_unencodable_characters, print_message
 from edhnn.errors import EdhnnError, machine_errors
 from edhnn.runtime import configure_runtime
 
 
 class _Verb(NamedTuple):
-    """A verb: where it is, and its line in ``edhnn --help``, which is the docstring of its function."""
+    """A verb: its function, and its line in ``edhnn --help``, which is also the docstring of the function."""
 
     module: str
     function: str
@@ -25,64 +26,64 @@ class _Verb(NamedTuple):
 
 
 VERBS = {
-    "data": _Verb("edhnn.cli.data", "app", "Look at hypergraphs, mend and convert them."),
+    "data": _Verb("edhnn.cli.data", "app", "List, inspect, check, convert and download datasets."),
     "diffuse": _Verb(
         "edhnn.cli.diffuse",
         "diffuse_command",
-        "Diffuse seed values over a hypergraph: minimise sum (h - x)^2 + strength * sum g(H_e), and say how well.",
+        "Diffuse seed values over a hypergraph: minimise sum (h - x)^2 + strength * sum g(H_e).",
     ),
     "train": _Verb(
         "edhnn.cli.train",
         "train_command",
-        "Train a model: ten splits, 500 epochs, first best validation epoch; leaves a run folder with a report.",
+        "Train a model on several splits and write a run folder with its models, predictions and a report.",
     ),
     "tune": _Verb(
         "edhnn.cli.tune",
         "tune_command",
-        "Search a model's sizes by validation scores; test labels are never read. Interrupted, run it again.",
+        "Search settings of a model by validation scores; test labels are not read. The same command resumes a search.",
     ),
     "predict": _Verb(
         "edhnn.cli.predict",
         "predict_command",
-        "Predict for every node of a hypergraph: the one trained on, a grown one, or another with the same features.",
+        "Predict for every node: of the training data, of a grown version, or of other data with the same features.",
     ),
     "evaluate": _Verb(
         "edhnn.cli.predict",
         "evaluate_command",
-        "Compare a run's predictions with the labels of a hypergraph; on the run's own data, with test labels only.",
+        "Compare the predictions of a run with labels. On its training data, only test labels are used.",
     ),
     "run": _Verb(
         "edhnn.cli.experiments",
         "run_command",
-        "Run experiments: every cell without a record. Interrupted, run it again; `edhnn report` shows the records.",
+        "Run the cells of experiments that have no record. The same command resumes an interrupted run.",
     ),
     "report": _Verb(
         "edhnn.cli.experiments",
         "report_command",
-        "Write a page with the tables and figures beside the paper's, from the records of `edhnn run` alone.",
+        "Write a page that compares the records of `edhnn run` with the paper's tables and figures.",
     ),
     "models": _Verb(
         "edhnn.cli.models",
         "models_command",
-        "List the models and their options, which `edhnn train --set KEY=VALUE` sets.",
+        "List the models and their options. `edhnn train --set KEY=VALUE` sets an option.",
     ),
     "presets": _Verb(
         "edhnn.cli.models",
         "presets_command",
-        "List the sizes that `edhnn train DATASET --preset paper` and `official` use, and where they come from.",
+        "List the settings of the presets `paper` and `official` for each dataset, with their sources.",
     ),
 }
-"""The verbs. A verb's module is imported when the verb is called, as most of them load PyTorch."""
+"""The verbs. The module of a verb is imported when the verb is called, because most of them load PyTorch."""
 
 
 class _InterruptedError(Exception):
-    """Ctrl-C, on its way through Typer."""
+    """Ctrl-C, wrapped so that Typer does not handle it."""
 
 
 class _Verbs(TyperGroup):
-    """The verbs; Ctrl-C in one of them reaches `main`, where Typer would leave without a word.
+    """The verbs. Ctrl-C in one of them reaches `main`; Typer would exit without a message.
 
-    Contexts and commands are `Any`: they are click's, or those of the copy of click that newer Typers carry.
+    Contexts and commands are `Any`: they belong to click, or to the copy of click inside newer versions of Typer.
     """
 
     only_names = False
@@ -104,14 +105,13 @@ class _Verbs(TyperGroup):
 
 
 def load_verb(name: str) -> Any:
-    """Import the module of a verb and make its command."""
+    """Import the module of a verb and return its command."""
     verb = VERBS[name]
-    found = getattr(import_module(verb.module), verb.function)
-    if not isinstance(found, typer.Typer):
-        alone = typer.Typer(add_completion=False)
-        alone.command(name)(found)
-        found = alone
-    command = typer.main.get_command(found)
+    group = getattr(import_module(verb.module), verb.function)
+    if not isinstance(group, typer.Typer):
+        function, group = group, typer.Typer(add_completion=False)
+        group.command(name, cls=Command)(function)
+    command = typer.main.get_command(group)
     command.name = name
     return command
 
@@ -124,24 +124,24 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for _name, _verb in VERBS.items():
-    app.command(_name, help=_verb.summary)(lambda: None)  # `_Verbs` puts the command itself in its place
+    app.command(_name, help=_verb.summary)(lambda: None)  # `_Verbs` replaces it by the command itself
 
 
-def _show_version(wanted: bool) -> bool:
-    if wanted:
+def _show_version(show: bool) -> bool:
+    if show:
         from edhnn.kernels.library import chosen, load
 
         built = load() is not None
         note = "" if built else " (the native ones are not built)"
         typer.echo(f"edhnn {edhnn.__version__}\nkernels: {chosen(built=built)}{note}")
         raise typer.Exit
-    return wanted
+    return show
 
 
 @app.callback()
 def _root(
     version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and leave.")
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
     """Hypergraph diffusion, classical and neural."""
@@ -149,17 +149,17 @@ def _root(
 
 
 def main() -> None:
-    """Run the command. Exit 2 for a request that cannot be meant, 1 for work that failed, 130 for Ctrl-C."""
+    """Run the command. Exit with 2 for an invalid request, 1 for work that failed, 130 for Ctrl-C."""
     configure_runtime()
-    spell_out_what_cannot_be_shown()
+    escape_unencodable_characters()
     try:
         with machine_errors():
             app()
     except EdhnnError as error:
-        say(f"Error: {error}", style="red")
+        print_message(f"Error: {error}", style="red")
         sys.exit(error.exit_code)
     except (KeyboardInterrupt, _InterruptedError):
-        say("Interrupted; nothing was left half-written.")
+        print_message("Interrupted. No partial file was written.")
         sys.exit(130)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,4 +1,4 @@
-"""`edhnn models` and `edhnn presets`: the models with their options, and the sizes recorded for datasets."""
+"""`edhnn models` and `edhnn presets`: list the models with their options, and the recorded settings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from edhnn.typing import JsonObject
 
 
 def models_command(*, as_json: Json = False) -> None:
-    """List the models and their options, which `edhnn train --set KEY=VALUE` sets."""
+    """List the models and their options. `edhnn train --set KEY=VALUE` sets an option."""
     rows: list[JsonObject] = [
         {"name": name, "summary": entry.summary, "options": _options(entry.config)} for name, entry in MODELS.items()
     ]
@@ -25,7 +25,7 @@ def models_command(*, as_json: Json = False) -> None:
         print_json(rows)
         return
     table = Table(box=SIMPLE_HEAD)
-    for heading in ("name", "what", "options and their defaults"):
+    for heading in ("name", "description", "options and their defaults"):
         table.add_column(heading)
     for row in rows:
         options = ", ".join(f"{key}={value}" for key, value in row["options"].items())
@@ -42,11 +42,11 @@ def _options(config: object) -> JsonObject:
 
 def presets_command(
     *,
-    model: Annotated[str, typer.Option("--model", help="The model; `edhnn models` lists them.")] = "ed-hnn",
+    model: Annotated[str, typer.Option("--model", help="Model name; `edhnn models` lists them.")] = "ed-hnn",
     as_json: Json = False,
 ) -> None:
-    """List the sizes that `edhnn train DATASET --preset paper` and `official` use, and where they come from."""
-    found = list_presets(model)
+    """List the settings of the presets `paper` and `official` for each dataset, with their sources."""
+    listed = list_presets(model)
     if as_json:
         print_json(
             [
@@ -58,19 +58,19 @@ def presets_command(
                     "train": preset.train,
                     "origin": preset.origin,
                 }
-                for name, presets in found.items()
+                for name, presets in listed.items()
                 for dataset, preset in presets.items()
             ]
         )
         return
-    for name, presets in found.items():
+    for name, presets in listed.items():
         sizes = tabulate(presets)
         table = Table(box=SIMPLE_HEAD, title=f"--preset {name}", title_justify="left")
         table.add_column("dataset")
         table.add_column("sizes")
         for dataset, *values in sizes.rows:
-            listed = zip(sizes.headings[1:], values, strict=True)
-            table.add_row(dataset, ", ".join(f"{option}={value}" for option, value in listed))
+            pairs = zip(sizes.headings[1:], values, strict=True)
+            table.add_row(dataset, ", ".join(f"{option}={value}" for option, value in pairs))
         console().print(table)
         console().print(f"For all: {', '.join(f'{key}={value}' for key, value in sizes.common.items())}")
         console().print(*sizes.origins, "", sep="\n")

@@ -1,13 +1,13 @@
-"""Options that several commands share, the dataset they ask for, and checks of the files a command will write."""
+"""The options that several commands share: how to read a dataset, and checks of the files that a command writes."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
-from typing import Annotated, Literal, final, get_type_hints
+from typing import Annotated, final, get_type_hints
 
 import typer
 
@@ -21,86 +21,46 @@ from edhnn.io.files import check_can_write
 from edhnn.io.formats import Format, detect_format, read_dataset
 from edhnn.io.tables.names import table_name
 
-_TABLES, _COLUMNS, _CATALOGUE, _LIMITS = "Incidence tables", "Labels and features", "Catalogue", "Limits"
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of text for people.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 Source = Annotated[str, typer.Argument(metavar="NAME_OR_FILE", help="A catalogue name, a file or a folder.")]
 DeviceName = Annotated[
-    str, typer.Option("--device", help="Where to run the model: cpu, cuda, cuda:1, mps, or auto for the best there is.")
+    str, typer.Option("--device", help="Device of the model: cpu, cuda, cuda:1, mps, or auto for the fastest.")
 ]
-FormatOption = Annotated[Format | None, typer.Option("--format", help="The format, where the name does not say it.")]
-Label = Annotated[
-    list[str] | None,
-    typer.Option("--label", help="Label column or attribute; repeat it for several.", rich_help_panel=_COLUMNS),
-]
-Features = Annotated[
-    str | None,
-    typer.Option("--features", help="Feature columns, separated by commas; '' for none.", rich_help_panel=_COLUMNS),
-]
-TaskOption = Annotated[
-    Task | None, typer.Option("--task", help="What the labels are; inferred if not given.", rich_help_panel=_COLUMNS)
-]
-NodeColumn = Annotated[
-    str | None, typer.Option("--node-column", help="Node column; guessed from its name.", rich_help_panel=_TABLES)
-]
-EdgeColumn = Annotated[
-    str | None,
-    typer.Option("--hyperedge-column", help="Hyperedge column; guessed from its name.", rich_help_panel=_TABLES),
-]
-WeightColumn = Annotated[
-    str | None, typer.Option("--weight-column", help="Weight column, if there is one.", rich_help_panel=_TABLES)
-]
-IdColumn = Annotated[
-    str | None, typer.Option("--id-column", help="Id column of the node table.", rich_help_panel=_TABLES)
-]
-NodeTable = Annotated[
-    Path | None,
-    typer.Option(
-        "--nodes", help="Node table; by default NAME.nodes.csv (.tsv, .parquet) beside it.", rich_help_panel=_TABLES
-    ),
-]
-EdgeTable = Annotated[
-    Path | None,
-    typer.Option("--hyperedges", help="Hyperedge table; by default NAME.hyperedges.csv.", rich_help_panel=_TABLES),
-]
-DataDir = Annotated[
-    Path | None,
-    typer.Option("--data-dir", help="Where published datasets are looked for first.", rich_help_panel=_CATALOGUE),
-]
-Noise = Annotated[
-    float | None,
-    typer.Option("--noise", min=0.0, help="Noise of features drawn from labels [1.0].", rich_help_panel=_CATALOGUE),
-]
-FeatureSeed = Annotated[
-    int | None,
-    typer.Option("--feature-seed", min=0, max=MAX_SEED, help="Seed of that draw [0].", rich_help_panel=_CATALOGUE),
-]
-MaxBytes = Annotated[
-    int, typer.Option("--max-bytes", min=1, help="Largest input, decompressed.", rich_help_panel=_LIMITS)
-]
-MaxNodes = Annotated[int, typer.Option("--max-nodes", min=0, help="Most nodes in a file.", rich_help_panel=_LIMITS)]
-Kind = Literal["catalogue", "file"]
+_column = partial(typer.Option, rich_help_panel="Labels and features")
+_table = partial(typer.Option, rich_help_panel="Incidence tables")
+_catalogue = partial(typer.Option, rich_help_panel="Catalogue")
+_limit = partial(typer.Option, rich_help_panel="Limits")
+DataDir = Annotated[Path | None, _catalogue("--data-dir", help="Folder to search first for published datasets.")]
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadOptions:
-    """Everything the shared options said."""
+    """The options of every command that reads a dataset."""
 
-    format: FormatOption = None
-    label: Label = None
-    features: Features = None
-    task: TaskOption = None
-    node_column: NodeColumn = None
-    edge_column: EdgeColumn = None
-    weight_column: WeightColumn = None
-    id_column: IdColumn = None
-    nodes: NodeTable = None
-    hyperedges: EdgeTable = None
+    format: Annotated[Format | None, typer.Option("--format", help="Input format; default: from the file name.")] = None
+    label: Annotated[list[str] | None, _column("--label", help="Label column or attribute; repeatable.")] = None
+    features: Annotated[str | None, _column("--features", help="Comma-separated feature columns; '' for none.")] = None
+    task: Annotated[Task | None, _column("--task", help="Kind of labels; default: inferred from them.")] = None
+    node_column: Annotated[str | None, _table("--node-column", help="Node column; default: guessed.")] = None
+    edge_column: Annotated[str | None, _table("--hyperedge-column", help="Hyperedge column; default: guessed.")] = None
+    weight_column: Annotated[str | None, _table("--weight-column", help="Weight column of the memberships.")] = None
+    id_column: Annotated[str | None, _table("--id-column", help="Id column of the node table.")] = None
+    nodes: Annotated[
+        Path | None, _table("--nodes", help="Node table; default: NAME.nodes.csv (.tsv, .parquet) beside the file.")
+    ] = None
+    hyperedges: Annotated[
+        Path | None, _table("--hyperedges", help="Hyperedge table; default: NAME.hyperedges.csv beside the file.")
+    ] = None
     data_dir: DataDir = None
-    noise: Noise = None
-    feature_seed: FeatureSeed = None
-    max_bytes: MaxBytes = Limits().max_bytes
-    max_nodes: MaxNodes = Limits().max_nodes
+    noise: Annotated[float | None, _catalogue("--noise", min=0.0, help="Noise of generated features; default: 1.")] = (
+        None
+    )
+    feature_seed: Annotated[
+        int | None, _catalogue("--feature-seed", min=0, max=MAX_SEED, help="Seed of generated features; default: 0.")
+    ] = None
+    max_bytes: Annotated[int, _limit("--max-bytes", min=1, help="Largest input, decompressed.")] = Limits().max_bytes
+    max_nodes: Annotated[int, _limit("--max-nodes", min=0, help="Largest number of nodes.")] = Limits().max_nodes
 
     @property
     def limits(self) -> Limits:
@@ -108,11 +68,10 @@ class ReadOptions:
         return Limits(max_bytes=self.max_bytes, max_nodes=self.max_nodes)
 
     def read(self, source: str, *, keep_missing: bool = False, features: Sequence[str] | None = None) -> NodeDataset:
-        """Read what the user named: a catalogue name, or a file or folder; ``features`` where --features is not."""
-        if kind_of(source) == "catalogue":
+        """Read a catalogue dataset, a file or a folder; ``features`` are used if --features is not given."""
+        if is_catalogue_name(source):
             return self._from_catalogue(source)
-        unused = {"--data-dir": self.data_dir, "--noise": self.noise, "--feature-seed": self.feature_seed}
-        _refuse(unused, f"the file '{source}'; they are for catalogue names")
+        self._refuse(("data_dir", "noise", "feature_seed"), f"the file '{source}', only with catalogue names")
         return read_dataset(
             Path(source),
             format=self.format,
@@ -120,29 +79,30 @@ class ReadOptions:
             features=features if self.features is None else _names_in(self.features),
             task=self.task,
             keep_missing=keep_missing,
-            table=self._table(),
+            table=self._table_request(),
             limits=self.limits,
         )
 
     def is_plain_hif(self, source: str) -> bool:
-        """Whether the source is a HIF file and nothing was said about labels or features."""
-        if kind_of(source) == "catalogue" or self.label or self.features is not None or self.task:
+        """Return whether the source is a HIF file and no option about labels or features is given."""
+        if is_catalogue_name(source) or self.label or self.features is not None or self.task:
             return False
         return (self.format or detect_format(Path(source))) == "hif"
 
     def refuse_all_but_limits(self, where: str) -> None:
-        """Raise a usage error if an option says how to read something that this is not."""
-        names = [field.name for field in fields(self) if field.name not in ("max_bytes", "max_nodes")]
-        flags = {name: "--" + name.replace("edge_", "hyperedge_").replace("_", "-") for name in names}
-        _refuse({flags[name]: getattr(self, name) for name in names}, where)
+        """Raise a usage error if an option other than a limit is given."""
+        self._refuse([field.name for field in fields(self) if field.name not in ("max_bytes", "max_nodes")], where)
+
+    def _refuse(self, names: Iterable[str], where: str) -> None:
+        given = [f"`{name}=`" for name in names if getattr(self, name) not in (None, [])]
+        if given:
+            raise UsageError(f"{', '.join(given)} cannot be used with {where}.")
 
     def _from_catalogue(self, name: str) -> NodeDataset:
-        unused = {"--label": self.label, "--features": self.features, "--task": self.task, "--format": self.format}
-        _refuse({**unused, "column and table options": self._table()}, f"the catalogue dataset '{name}'")
+        columns = ("node_column", "edge_column", "weight_column", "id_column", "nodes", "hyperedges")
+        self._refuse(("label", "features", "task", "format", *columns), f"the catalogue dataset '{name}'")
         if catalog()[name].features == "stored":
-            _refuse(
-                {"--noise": self.noise, "--feature-seed": self.feature_seed}, f"'{name}', which has features of its own"
-            )
+            self._refuse(("noise", "feature_seed"), f"'{name}', which has its own features")
         return load_dataset(
             name,
             data_dir=self.data_dir,
@@ -151,7 +111,7 @@ class ReadOptions:
             limits=self.limits,
         )
 
-    def _table(self) -> TableRequest | None:
+    def _table_request(self) -> TableRequest | None:
         request = TableRequest(
             node=self.node_column,
             edge=self.edge_column,
@@ -164,7 +124,7 @@ class ReadOptions:
 
 
 def with_read_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the shared options: it takes them as one argument ``options``, the user sees each of them."""
+    """Add the shared options to a command, which takes them as one argument ``options``."""
     hints = get_type_hints(ReadOptions, include_extras=True)
     shared = [
         inspect.Parameter(
@@ -174,49 +134,44 @@ def with_read_options(command: Callable[..., None]) -> Callable[..., None]:
     ]
 
     @wraps(command)
-    def run(**given: object) -> None:
-        options = {parameter.name: given.pop(parameter.name) for parameter in shared}
-        command(**given, options=ReadOptions(**options))  # type: ignore[arg-type]  # typer has checked each
+    def run(**values: object) -> None:
+        options = {parameter.name: values.pop(parameter.name) for parameter in shared}
+        command(**values, options=ReadOptions(**options))  # type: ignore[arg-type]  # Typer has checked the types
 
-    own_hints = get_type_hints(command, include_extras=True)
-    own = [
-        parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=own_hints[name])
+    command_hints = get_type_hints(command, include_extras=True)
+    parameters = [
+        parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=command_hints[name])
         for name, parameter in inspect.signature(command).parameters.items()
         if name != "options"
     ]
-    run.__signature__ = inspect.Signature([*own, *shared])  # type: ignore[attr-defined]
-    run.__annotations__ = {parameter.name: parameter.annotation for parameter in (*own, *shared)}
+    parameters += shared
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return run
 
 
 def _names_in(text: str) -> list[str]:
-    """Names separated by commas; none in an empty text."""
+    """Split names at commas; return no names for an empty text."""
     return [name.strip() for name in text.split(",")] if text.strip() else []
 
 
-def kind_of(source: str) -> Kind:
-    """Whether a word names a catalogue dataset or a file; a path that exists is a file."""
+def is_catalogue_name(source: str) -> bool:
+    """Return whether a word names a catalogue dataset. An existing path is a file."""
     if Path(source).exists():
-        return "file"
+        return False
     if source in catalog():
-        return "catalogue"
+        return True
     if "/" in source or "\\" in source or "." in source:
-        raise UsageError(f"There is no file or folder '{source}'.")
-    raise UsageError(f"There is no file or folder '{source}'. {unknown_name('dataset', source, catalog())}")
-
-
-def _refuse(options: Mapping[str, object], where: str) -> None:
-    given = [name for name, value in options.items() if value is not None and value != []]
-    if given:
-        raise UsageError(f"{', '.join(given)} cannot be used with {where}.")
+        raise UsageError(f"File or folder not found: '{source}'.")
+    raise UsageError(f"File or folder not found: '{source}'. {unknown_name('dataset', source, catalog())}")
 
 
 def check_targets(*files: Path | None, table: Path | None = None, picture: Path | None = None, overwrite: bool) -> None:
-    """Refuse targets that could not be written at the end. Their endings differ, so neither replaces the other.
+    """Check before the work that its results can be written. A table and a picture have different file endings.
 
     Raises:
-        UsageError: if a name ends otherwise than it must, its folder is missing, it is a folder, or something is there
-            that may not be replaced.
+        UsageError: if a name has the wrong ending, its folder is missing, it is a folder, or it exists and may not be
+            replaced.
     """
     if table is not None:
         table_name(table)

@@ -1,4 +1,4 @@
-"""What goes to standard output and what to standard error."""
+"""Print results on standard output and messages on standard error."""
 
 from __future__ import annotations
 
@@ -12,41 +12,44 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from edhnn.cli.flags import translate_arguments
+
 if TYPE_CHECKING:
     from edhnn.typing import JsonObject  # which loads numpy, and `edhnn --help` must be quick
 
 
 def print_json(content: JsonObject | list[JsonObject]) -> None:
-    """JSON on standard output."""
+    """Print JSON on standard output."""
     json.dump(content, sys.stdout, indent=2, ensure_ascii="utf" not in sys.stdout.encoding.lower(), allow_nan=False)
     sys.stdout.write("\n")
 
 
 def console() -> Console:
-    """Text for people, on standard output."""
+    """Return a console for text on standard output."""
     return Console(highlight=False, emoji=False)
 
 
-def say(message: str, *, style: str | None = None) -> None:
-    """A remark beside the results, on standard error."""
-    Console(stderr=True, highlight=False, emoji=False, soft_wrap=True).print(message, style=style, markup=False)
+def print_message(message: str, *, style: str | None = None) -> None:
+    """Print a message on standard error, with Python arguments translated into options."""
+    errors = Console(stderr=True, highlight=False, emoji=False, soft_wrap=True)
+    errors.print(translate_arguments(message), style=style, markup=False)
 
 
-def say_notes(notes: Iterable[str]) -> None:
-    """What a reader guessed or mended."""
+def print_notes(notes: Iterable[str]) -> None:
+    """Print the notes of a reader: what it guessed or repaired."""
     for note in notes:
-        say(f"note: {note}")
+        print_message(f"note: {note}")
 
 
-def spell_out_what_cannot_be_shown() -> None:
-    """Let both streams write letters that their encoding does not have as backslash escapes."""
+def escape_unencodable_characters() -> None:
+    """Write unencodable characters as backslash escapes instead of failing."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 
 
 def facts_table(title: str, rows: list[tuple[str, str]]) -> Table:
-    """Two columns: a name and a value."""
+    """Return a table of two columns: a name and a value."""
     table = Table(title=Text(title, style="bold"), show_header=False, title_justify="left")
     table.add_column(style="cyan")
     table.add_column(justify="right")
@@ -56,7 +59,7 @@ def facts_table(title: str, rows: list[tuple[str, str]]) -> Table:
 
 
 def number(value: object) -> str:
-    """A fact for people: thousands separated, three decimals, a dash for nothing."""
+    """Format a fact: thousands separated, three decimals, a dash for ``None``."""
     if value is None:
         return "-"
     if isinstance(value, bool) or not isinstance(value, int | float):

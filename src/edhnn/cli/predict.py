@@ -1,4 +1,4 @@
-"""`edhnn predict` and `edhnn evaluate`: what a run says about a hypergraph, and how right it is."""
+"""`edhnn predict` and `edhnn evaluate`: apply the models of a run to a hypergraph, and score them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from edhnn.cli.options import DeviceName, Json, ReadOptions, Source, check_targets, kind_of, with_read_options
-from edhnn.cli.output import console, facts_table, number, print_json, say_notes
+from edhnn.cli.options import DeviceName, Json, ReadOptions, Source, check_targets, is_catalogue_name, with_read_options
+from edhnn.cli.output import console, facts_table, number, print_json, print_notes
 from edhnn.data.dataset import NodeDataset
 from edhnn.datasets.registry import catalog
 from edhnn.errors import DataError, UsageError
@@ -19,9 +19,9 @@ from edhnn.runs.predict import load_models
 from edhnn.runs.results import prediction_table
 from edhnn.training.pretrained import Pretrained
 
-Run = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder, or a folder with a pretrained model.")]
+Run = Annotated[Path, typer.Argument(metavar="RUN", help="Run folder, or folder of a pretrained model.")]
 SplitNumber = Annotated[
-    int | None, typer.Option("--split", min=0, help="Use this split's model alone; the mean of all if not given.")
+    int | None, typer.Option("--split", min=0, help="Use only the model of this split; default: the mean of all.")
 ]
 
 
@@ -30,26 +30,26 @@ def predict_command(
     run: Run,
     source: Source,
     *,
-    out: Annotated[Path, typer.Option("--out", help="Write predictions here: .csv, .tsv or .parquet.")],
+    out: Annotated[Path, typer.Option("--out", help="Write the predictions to this .csv, .tsv or .parquet file.")],
     split: SplitNumber = None,
     device: DeviceName = "cpu",
-    force: Annotated[bool, typer.Option("--force", help="Replace what is there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
     as_json: Json = False,
     options: ReadOptions,
 ) -> None:
-    """Predict for every node of a hypergraph: the one trained on, a grown one, or another with the same features."""
+    """Predict for every node: of the training data, of a grown version, or of other data with the same features."""
     check_targets(table=out, overwrite=force)
     models = load_models(run, split)
     dataset = models.first.fitted(_read_like(options, source, models.first))
-    say_notes(dataset.provenance.notes)
+    print_notes(dataset.provenance.notes)
     answers = models.answers(dataset, device=device)
     write_table(prediction_table(dataset, answers, models.first), out)
     facts = {"predictions": str(out), "num_nodes": len(answers), "models": len(models.members)}
     if as_json:
         print_json(facts)
     else:
-        words = f"Written: {out}, {len(answers):,} nodes, by {len(models.members)} models"
-        console().print(words, soft_wrap=True, markup=False)
+        message = f"Written: {out}, {len(answers):,} nodes, by {len(models.members)} models"
+        console().print(message, soft_wrap=True, markup=False)
 
 
 @with_read_options
@@ -62,54 +62,55 @@ def evaluate_command(
     as_json: Json = False,
     options: ReadOptions,
 ) -> None:
-    """Compare a run's predictions with the labels of a hypergraph; on the run's own data, with test labels only."""
+    """Compare the predictions of a run with labels. On its training data, only test labels are used."""
     models = load_models(run, split)
     dataset = _read_like(options, source, models.first, labels=True)
-    say_notes(dataset.provenance.notes)
-    found = evaluate_run(run, dataset, split, models=models, device=device)
+    print_notes(dataset.provenance.notes)
+    scores = evaluate_run(run, dataset, split, models=models, device=device)
     if as_json:
-        print_json(found)
+        print_json(scores)
         return
-    rows = [(name, number(value)) for name, value in found.items() if not isinstance(value, dict | list)]
-    rows += [(f"{group}: {name}", number(value)) for group in ("mean", "std", "together") if found[group]
-             for name, value in found[group].items()]  # fmt: skip
+    rows = [(name, number(value)) for name, value in scores.items() if not isinstance(value, dict | list)]
+    rows += [(f"{group}: {name}", number(value)) for group in ("mean", "std", "together") if scores[group]
+             for name, value in scores[group].items()]  # fmt: skip
     console().print(facts_table(f"{run} on {source}", rows))
 
 
 def _read_like(options: ReadOptions, source: str, model: Pretrained, *, labels: bool = False) -> NodeDataset:
-    """Read data with the columns that a model was trained on, where guessing would find others.
+    """Read data with the columns that a model was trained on, where guessing would choose other columns.
 
-    Features that were drawn from labels are drawn as they were for the model. What the user says wins.
+    Features drawn from labels are drawn as for the model. Options of the user take precedence.
 
     Args:
-        options: What the user said.
+        options: The options of the user.
         source: A catalogue name, a file or a folder.
         model: The model.
-        labels: Whether its label columns are wanted too.
+        labels: Whether its label columns are needed too.
 
     Returns:
-        The data; with other columns than the model's if those are not there, which the model refuses in its own words.
+        The data. Columns of the model may be missing; the model then raises an error that names them.
     """
-    known = model.reading
-    if kind_of(source) == "catalogue":
-        if catalog()[source].features != "stored" and "feature_noise" in known:
-            noise = known["feature_noise"] if options.noise is None else options.noise
-            seed = known["feature_seed"] if options.feature_seed is None else options.feature_seed
+    recorded = model.reading
+    if is_catalogue_name(source):
+        if catalog()[source].features != "stored" and "feature_noise" in recorded:
+            noise = recorded["feature_noise"] if options.noise is None else options.noise
+            seed = recorded["feature_seed"] if options.feature_seed is None else options.feature_seed
             options = replace(options, noise=noise, feature_seed=seed)
         return options.read(source)
     names = model.feature_names if options.features is None else None
-    alike = options
-    if labels and (label := options.label or known.get("label_columns")):
-        alike = replace(options, label=label, task=options.task or model.objective.task)
-    for wish, features in ((alike, None), (alike, names), (options, names))[: 1 if names is None else 3]:
+    labelled = options
+    if labels and (label := options.label or recorded.get("label_columns")):
+        labelled = replace(options, label=label, task=options.task or model.objective.task)
+    attempts = ((labelled, None), (labelled, names), (options, names))
+    for request, features in attempts[: 1 if names is None else 3]:
         try:
-            found = wish.read(source, features=features)
-        except UsageError:  # a column is not there: the plain reading or the model will say so
+            dataset = request.read(source, features=features)
+        except UsageError:  # a column is missing: the last reading below or the model reports it
             continue
         except DataError:
-            if features is not None:  # what was guessed does not matter, what was meant does
+            if features is not None:  # an error in a guessed column does not matter
                 raise
             continue
-        if names is None or set(names) <= set(found.feature_names or ()):
-            return found
+        if names is None or set(names) <= set(dataset.feature_names or ()):
+            return dataset
     return options.read(source)

@@ -1,4 +1,4 @@
-"""`edhnn train`: from a name or a file to a run folder."""
+"""`edhnn train`: train a model on a catalogue dataset or a file, and write a run folder."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from edhnn.cli.options import DeviceName, Json, ReadOptions, with_read_options
-from edhnn.cli.output import console, facts_table, print_json, say, say_notes
+from edhnn.cli.output import console, facts_table, print_json, print_message, print_notes
 from edhnn.data.limits import size_in_words
 from edhnn.errors import MachineError, StoppedError, machine_errors
 from edhnn.io.files import check_folder
@@ -30,52 +30,58 @@ def train_command(
     ] = "csbm-4",
     *,
     model: Annotated[
-        str | None, typer.Option("--model", help="The model; `edhnn models` lists them; ed-hnn if not given.")
+        str | None, typer.Option("--model", help="Model; `edhnn models` lists them; default: ed-hnn.")
     ] = None,
     preset: Annotated[
         PresetName | None,
-        typer.Option("--preset", help="Sizes: as printed, as released, or by rule; paper where it has the dataset."),
+        typer.Option("--preset", help="Settings of the paper, of its code, or by rule; default: paper if available."),
     ] = None,
-    config: Annotated[Path | None, typer.Option("--config", help="A TOML file with model, options and train.")] = None,
-    splits: Annotated[int | None, typer.Option("--splits", min=1, help="Number of splits [10].")] = None,
-    epochs: Annotated[int | None, typer.Option("--epochs", min=1, help="Epochs; 500 if nothing else says so.")] = None,
-    seed: Annotated[int | None, typer.Option("--seed", min=0, help="Of weights and dropout masks [0].")] = None,
+    config: Annotated[Path | None, typer.Option("--config", help="TOML file with model, options and train.")] = None,
+    splits: Annotated[int | None, typer.Option("--splits", min=1, help="Number of splits; default: 10.")] = None,
+    epochs: Annotated[int | None, typer.Option("--epochs", min=1, help="Epochs per split; default: 500.")] = None,
+    seed: Annotated[
+        int | None, typer.Option("--seed", min=0, help="Seed of weights and dropout masks; default: 0.")
+    ] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Set an option of the model or of training; repeat it."),
+        typer.Option("--set", metavar="KEY=VALUE", help="Set an option of the model or of training; repeatable."),
     ] = None,
-    jobs: Annotated[int | None, typer.Option("--jobs", min=1, help="Splits at a time; chosen if not given.")] = None,
-    out: Annotated[Path | None, typer.Option("--out", help="The run folder; runs/DATASET-MODEL if not given.")] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with the run in the folder, if there is one.")
-    ] = False,
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", min=1, help="Splits to train in parallel; default: automatic.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="Run folder; default: runs/DATASET-MODEL.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Resume the run in the folder, if any.")] = False,
     tensorboard: Annotated[
-        bool, typer.Option("--tensorboard", help="Write events for TensorBoard in the run folder, while training.")
+        bool, typer.Option("--tensorboard", help="Write TensorBoard events into the run folder.")
     ] = False,
     device: DeviceName = "cpu",
     as_json: Json = False,
     options: ReadOptions,
 ) -> None:
-    """Train a model: ten splits, 500 epochs, first best validation epoch; leaves a run folder with a report."""
+    """Train a model on several splits and write a run folder with its models, predictions and a report."""
     dataset = options.read(source)
-    say_notes(dataset.provenance.notes)
-    named = {} if epochs is None else {"epochs": epochs}
-    named |= parse_settings(settings or [])
-    plan = make_plan(dataset, model, preset=preset, splits=splits, seed=seed, settings=named, file=config)
+    print_notes(dataset.provenance.notes)
+    chosen = {} if epochs is None else {"epochs": epochs}
+    chosen |= parse_settings(settings or [])
+    plan = make_plan(dataset, model, preset=preset, splits=splits, seed=seed, settings=chosen, file=config)
     folder = out or _default_folder(f"{dataset.name}-{plan.model}", resume=resume)
     check_folder(folder)
     if not as_json:
-        say(f"{plan.model} on {dataset.name}, {plan.num_splits} splits, {plan.train.epochs} epochs; {plan.origin}")
+        print_message(
+            f"{plan.model} on {dataset.name}, {plan.num_splits} splits, {plan.train.epochs} epochs; {plan.origin}"
+        )
     try:
         with machine_errors():
             summary = train(dataset, plan, out=folder, resume=resume, jobs=jobs, tensorboard=tensorboard, device=device)
     except StoppedError as stopped:
-        say(f"{stopped} Go on with: {_resume_command(folder)}")
+        print_message(f"{stopped} Resume with: {_resume_command(folder)}")
         raise typer.Exit(StoppedError.exit_code) from stopped
     except MachineError as error:
-        if not RunFolder(folder).config.is_file():  # nothing was begun
+        if not RunFolder(folder).config.is_file():  # training has not started
             raise
-        raise MachineError(f"{error} What was saved before is intact; go on with: {_resume_command(folder)}") from error
+        raise MachineError(
+            f"{error} What was saved before is intact. Resume with: {_resume_command(folder)}"
+        ) from error
     if as_json:
         print_json(summary.to_json())
     else:
@@ -83,7 +89,7 @@ def train_command(
 
 
 def _default_folder(name: str, *, resume: bool) -> Path:
-    """The first free name in ``runs/``; to resume, the last one taken."""
+    """Return the first free name in ``runs/``; to resume, the last name taken."""
     name = name.replace("/", "-")
     taken = _RUNS / name
     number = 1
@@ -102,10 +108,10 @@ def _print(summary: RunSummary) -> None:
     unit = "" if summary.task == "regression" else " %"
     memory = "-" if summary.peak_memory is None else size_in_words(summary.peak_memory)
     metric = summary.metric.replace("_", " ")
-    each = " ".join(f"{value:.1f}" if unit else f"{value:.3g}" for value in summary.test)
+    scores = " ".join(f"{value:.1f}" if unit else f"{value:.3g}" for value in summary.test)
     rows = [
         (f"test {metric}", f"{summary.shown(summary.test_mean)} ± {summary.shown(summary.test_std)}{unit}"),
-        ("of each split", each),
+        ("of each split", scores),
         ("selected epochs", " ".join(map(str, summary.best_epoch))),
         ("parameters", f"{summary.num_parameters:,}"),
         ("time", f"{summary.seconds:.1f} s, {summary.jobs} at a time"),
@@ -113,4 +119,4 @@ def _print(summary: RunSummary) -> None:
         ("run", summary.run),
     ]
     console().print(facts_table(f"{summary.model} on {summary.dataset}", rows))
-    say(f"report: {Path(summary.run) / 'report.html'}")
+    print_message(f"report: {Path(summary.run) / 'report.html'}")

@@ -1,4 +1,4 @@
-"""`edhnn tune`: sizes of a model for a dataset, chosen by validation."""
+"""`edhnn tune`: search the settings of a model for a dataset by validation scores."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.table import Table
 
+from edhnn.cli.flags import translate_arguments
 from edhnn.cli.options import DeviceName, Json, ReadOptions, check_targets, with_read_options
-from edhnn.cli.output import console, print_json, say, say_notes
+from edhnn.cli.output import console, print_json, print_message, print_notes
 from edhnn.errors import StoppedError, UsageError
 from edhnn.io.files import check_folder
 from edhnn.parallel import catch_signals
@@ -28,71 +29,79 @@ _BEST = 8
 def tune_command(
     source: Annotated[str, typer.Argument(metavar="DATASET_OR_FILE", help="A catalogue name, a file or a folder.")],
     *,
-    model: Annotated[str, typer.Option("--model", help="The model; `edhnn models` lists them.")] = "ed-hnn",
+    model: Annotated[str, typer.Option("--model", help="Model name; `edhnn models` lists them.")] = "ed-hnn",
     trials: Annotated[
-        int, typer.Option("--trials", min=1, help="Trials, those of earlier calls included; the grid has 20.")
+        int, typer.Option("--trials", min=1, help="Trials, including those of earlier calls; the grid has 20.")
     ] = 20,
     space: Annotated[
         Space, typer.Option("--space", help="The paper's grid of depth and width, or all sizes, dropout and rates.")
     ] = "paper",
-    splits: Annotated[int, typer.Option("--splits", min=1, help="Splits whose validation scores are averaged.")] = 3,
-    epochs: Annotated[int | None, typer.Option("--epochs", min=1, help="Epochs; 500 if nothing else says so.")] = None,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Of trials, weights and dropout masks.")] = 0,
+    splits: Annotated[int, typer.Option("--splits", min=1, help="Splits to average the score over.")] = 3,
+    epochs: Annotated[int | None, typer.Option("--epochs", min=1, help="Epochs per split; default: 500.")] = None,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of trials, weights and dropout masks.")] = 0,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Set an option, which is then not searched; repeat it."),
+        typer.Option("--set", metavar="KEY=VALUE", help="Fix an option, which is then not searched; repeatable."),
     ] = None,
     prune: Annotated[
-        bool, typer.Option("--prune", help="Give a trial up when a split is worse than the median of the others'.")
+        bool, typer.Option("--prune", help="Stop a trial when a split is worse than the median of the others.")
     ] = False,
     jobs: Annotated[
-        int | None, typer.Option("--jobs", min=1, help="Trials at a time; chosen for the grid, 1 for the wide space.")
+        int | None, typer.Option("--jobs", min=1, help="Trials to run in parallel; default: automatic, 1 for wide.")
     ] = None,
     storage: Annotated[
         str | None,
-        typer.Option("--storage", help="SQLite file of the study; an existing one is resumed [tune/DATASET-MODEL.db]."),
+        typer.Option(
+            "--storage", help="SQLite file of the study, new or to be resumed; default: tune/DATASET-MODEL.db."
+        ),
     ] = None,
-    out: Annotated[Path | None, typer.Option("--out", help="Write the winner for `edhnn train --config`.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace that file if it exists.")] = False,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Write the best settings for `edhnn train --config`.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
     device: DeviceName = "cpu",
     as_json: Json = False,
     options: ReadOptions,
 ) -> None:
-    """Search a model's sizes by validation scores; test labels are never read. Interrupted, run it again."""
+    """Search settings of a model by validation scores; test labels are not read. The same command resumes a search."""
     check_targets(out, overwrite=force)
     dataset = options.read(source)
-    say_notes(dataset.provenance.notes)
-    named = parse_settings(settings or [])
-    asked = {} if epochs is None else {"epochs": epochs}
-    plan = make_plan(dataset, model, splits=splits, seed=seed, settings=asked | named)
-    fixed = tuple(sorted(named))
-    search = Search(plan=plan, trials=trials, space=space, fixed=fixed, prune=prune)
-    place = storage or str(Path("tune") / f"{dataset.name}-{plan.model}.db".replace("/", "-"))
-    _check_storage(place)
-    old = Path(place).with_suffix(".journal")
-    if storage is None and old.is_file() and not Path(place).is_file():
-        say(f"note: '{old}' is a study of an earlier version, which this one does not read; a new one begins")
+    print_notes(dataset.provenance.notes)
+    fixed = parse_settings(settings or [])
+    training = {} if epochs is None else {"epochs": epochs}
+    plan = make_plan(dataset, model, splits=splits, seed=seed, settings=training | fixed)
+    search = Search(plan=plan, trials=trials, space=space, fixed=tuple(sorted(fixed)), prune=prune)
+    study = storage or str(Path("tune") / f"{dataset.name}-{plan.model}.db".replace("/", "-"))
+    _check_storage(study)
+    old = Path(study).with_suffix(".journal")
+    if storage is None and old.is_file() and not Path(study).is_file():
+        print_message(f"note: '{old}' is a study of an earlier version and is not read; a new study starts")
     if not as_json:
-        say(f"{plan.model} on {dataset.name}, space {space}, {splits} splits, {plan.train.epochs} epochs; in {place}")
+        print_message(
+            f"{plan.model} on {dataset.name}, space {space}, {splits} splits, {plan.train.epochs} epochs; in {study}"
+        )
     try:
         with catch_signals() as stop:
-            result = tune(dataset, search, storage=place, jobs=jobs, should_stop=stop, device=device)
+            result = tune(dataset, search, storage=study, jobs=jobs, should_stop=stop, device=device)
     except StoppedError as stopped:
-        say(f"{stopped} Go on with: {shlex.join(['edhnn', *sys.argv[1:]])}")
+        print_message(f"{stopped} Resume with: {shlex.join(['edhnn', *sys.argv[1:]])}")
         raise typer.Exit(StoppedError.exit_code) from stopped
     if out is not None:
         write_winner(result, out)
     if as_json:
-        print_json({**result.to_json(), "config": None if out is None else str(out)})
+        content = result.to_json()
+        for trial in content["trials"]:
+            trial["reason"] = trial["reason"] and translate_arguments(trial["reason"])
+        print_json({**content, "config": None if out is None else str(out)})
     else:
         _print_search(result, out)
 
 
 def _check_storage(storage: str) -> None:
-    """Refuse a place where the study cannot be a file."""
+    """Check that the study can be a file there."""
     path = Path(storage.removeprefix("sqlite:///"))
     if path.is_dir():
-        raise UsageError(f"--storage takes a file or sqlite:///FILE, not a folder. Got '{storage}'.")
+        raise UsageError(f"--storage must be a file or sqlite:///FILE, not a folder. Got '{storage}'.")
     check_folder(path.parent)
 
 
@@ -102,19 +111,21 @@ def _print_search(result: TuningResult, out: Path | None) -> None:
     table = Table(title=escape(title), box=SIMPLE_HEAD, title_justify="left", title_style="bold")
     for heading in ("trial", f"validation {result.metric.replace('_', ' ')}{unit}", "of each split"):
         table.add_column(heading, justify="right")
-    table.add_column("with")
+    table.add_column("settings")
     for trial in result.ranking[:_BEST]:
-        each = " ".join(f"{score:.4g}" for score in trial.scores)
-        chosen = " ".join(f"{name}={value}" for name, value in trial.params.items())
-        table.add_row(str(trial.number), f"{trial.score:.4g}", each, chosen)
+        scores = " ".join(f"{score:.4g}" for score in trial.scores)
+        params = " ".join(f"{name}={value}" for name, value in trial.params.items())
+        table.add_row(str(trial.number), f"{trial.score:.4g}", scores, params)
     console().print(table)
-    lost = {"failed": "fail", "given up": "pruned"}
-    counts = {word: sum(trial.state == state for trial in result.trials) for word, state in lost.items()}
-    said = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
-    if said:
+    counts = {
+        label: sum(trial.state == state for trial in result.trials)
+        for label, state in (("failed", "fail"), ("stopped early", "pruned"))
+    }
+    if any(counts.values()):
         reasons = [trial.reason for trial in result.trials if trial.reason]
-        say(f"{said}{f'; the last failure: {reasons[-1]}' if reasons else ''}")
+        shown = ", ".join(f"{count} {label}" for label, count in counts.items() if count)
+        print_message(f"{shown}{f'; the last failure: {reasons[-1]}' if reasons else ''}")
     if result.importance:
         shares = ", ".join(f"{name} {100 * share:.0f} %" for name, share in result.importance.items())
-        say(f"what mattered: {shares}")
-    say(f"study: {result.storage}" + ("" if out is None else f"; winner: {out}"))
+        print_message(f"importance of the settings: {shares}")
+    print_message(f"study: {result.storage}" + ("" if out is None else f"; best settings: {out}"))

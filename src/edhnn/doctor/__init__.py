@@ -1,4 +1,4 @@
-"""The doctor: what is in a dataset, what is wrong with it, what training on it costs."""
+"""The doctor: describe a dataset, find problems in it, and forecast the cost of training on it."""
 
 import lazy_loader
 

@@ -20,7 +20,7 @@ from edhnn.hypergraph.statistics import Statistics, class_indicator, first_equal
 from edhnn.typing import BoolArray, IntArray, NodeOrEdgeId
 
 Severity = Literal["error", "warning", "note"]
-"""``error``: training on it is wrong or fails. ``warning``: probably not what is meant. ``note``: good to know."""
+"""``error``: training fails or is wrong. ``warning``: probably not intended. ``note``: information."""
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 EXAMPLES = 5
 
@@ -34,9 +34,9 @@ class Finding:
         severity: How bad it is.
         code: A stable name for scripts: ``isolated-nodes``.
         message: What was found, with numbers and the first ids.
-        remedy: What to do about it; ``None`` where nothing need be done.
-        count: How many nodes, hyperedges, columns or entries it is about.
-        examples: The first few of them by their original ids.
+        remedy: What to do about it; ``None`` if nothing is necessary.
+        count: Number of affected nodes, hyperedges, columns or entries.
+        examples: The original ids of the first few of them.
     """
 
     severity: Severity
@@ -47,9 +47,9 @@ class Finding:
     examples: tuple[NodeOrEdgeId, ...] = ()
 
 
-def first_ids(ids: Ids, places: IntArray) -> tuple[NodeOrEdgeId, ...]:
-    """Return the original ids of the first few places."""
-    return tuple(ids.take(places[:EXAMPLES]))
+def first_ids(ids: Ids, indices: IntArray) -> tuple[NodeOrEdgeId, ...]:
+    """Return the original ids of the first few indices."""
+    return tuple(ids.take(indices[:EXAMPLES]))
 
 
 def counted(count: int, one: str, many: str) -> str:
@@ -58,7 +58,7 @@ def counted(count: int, one: str, many: str) -> str:
 
 
 def percentage(part: int, whole: int) -> str:
-    """Write a share in percent; one above zero is never written as 0.0%."""
+    """Write a share in percent; a share above zero is never written as 0.0%."""
     return "less than 0.1%" if 0 < part < 0.001 * whole else f"{part / whole:.1%}"
 
 
@@ -84,48 +84,48 @@ def check_structure(dataset: NodeDataset, statistics: Statistics) -> Iterator[Fi
         )
         return
     yield from _isolated(dataset, statistics)
-    size = hypergraph.edge_size.cpu()
+    size = hypergraph.edge_size
     if statistics.empty_hyperedges:
-        empty = _places(size == 0)
+        empty = _indices(size == 0)
         yield Finding(
             severity="warning",
             code="empty-hyperedges",
             message=f"{counted(len(empty), 'hyperedge has', 'hyperedges have')} no member.",
-            remedy="Remove them, or find out where their members were lost.",
+            remedy="Remove them, or restore their members.",
             count=len(empty),
             examples=first_ids(dataset.edge_ids, empty),
         )
     if statistics.singleton_hyperedges:
-        single = _places(size == 1)
+        single = _indices(size == 1)
         yield Finding(
             severity="note",
             code="singleton-hyperedges",
-            message=f"{counted(len(single), 'hyperedge has', 'hyperedges have')} one member only.",
+            message=f"{counted(len(single), 'hyperedge has', 'hyperedges have')} only one member.",
             count=len(single),
             examples=first_ids(dataset.edge_ids, single),
         )
     yield from _repeated(dataset, statistics)
     yield from _merged(hypergraph)
-    huge = _places(size >= NEARLY_ALL * statistics.num_nodes)
+    huge = _indices(size >= NEARLY_ALL * statistics.num_nodes)
     if len(huge) and statistics.num_nodes >= FEW_NODES:
         yield Finding(
             severity="warning",
             code="hyperedge-of-all-nodes",
             message=f"{counted(len(huge), 'hyperedge holds', 'hyperedges hold')} at least {NEARLY_ALL:.0%} of all "
-            "nodes, so it distinguishes none of them.",
-            remedy="Remove it, unless it is intended.",
+            "nodes; such a hyperedge distinguishes few of them.",
+            remedy="Remove such hyperedges, unless they are intended.",
             count=len(huge),
             examples=first_ids(dataset.edge_ids, huge),
         )
-    beyond = statistics.components - statistics.isolated_nodes
-    if beyond > 1:
+    connected = statistics.components - statistics.isolated_nodes
+    if connected > 1:
         share = percentage(statistics.largest_component, statistics.num_nodes)
         yield Finding(
             severity="note",
             code="several-components",
-            message=f"There are {beyond:,} connected components beside isolated nodes; the largest holds "
+            message=f"There are {connected:,} connected components besides isolated nodes; the largest has "
             f"{counted(statistics.largest_component, 'node', 'nodes')} ({share}). Nothing diffuses between them.",
-            count=beyond,
+            count=connected,
         )
     yield from _zero_weights("hyperedge", hypergraph.edge_weight)
     yield from _zero_weights("membership", hypergraph.incidence_weight)
@@ -162,14 +162,14 @@ def check_ids(dataset: NodeDataset) -> Iterator[Finding]:
 def _isolated(dataset: NodeDataset, statistics: Statistics) -> Iterator[Finding]:
     if not statistics.isolated_nodes:
         return
-    alone = _places(dataset.hypergraph.degree.cpu() == 0)
+    alone = _indices(dataset.hypergraph.degree == 0)
     share = percentage(len(alone), statistics.num_nodes)
     yield Finding(
         severity="warning" if len(alone) > MANY_ISOLATED * statistics.num_nodes else "note",
         code="isolated-nodes",
-        message=f"{counted(len(alone), 'node is', 'nodes are')} in no hyperedge ({share}): a model sees only "
+        message=f"{counted(len(alone), 'node is', 'nodes are')} in no hyperedge ({share}): a model uses only "
         "their own features.",
-        remedy="Give each a hyperedge of its own, or leave them out.",
+        remedy="Add a hyperedge for each of them, or remove them.",
         count=len(alone),
         examples=first_ids(dataset.node_ids, alone),
     )
@@ -197,10 +197,10 @@ def _merged(hypergraph: Hypergraph) -> Iterator[Finding]:
             severity="note",
             code="merged-memberships",
             message=f"{counted(merged, 'membership was', 'memberships were')} given more than once and merged"
-            f"{'; of their weights the largest stays.' if weighted else '.'}",
-            remedy="If the weights should add up, give each membership once, with their sum."
+            f"{'; the largest weight of each is used.' if weighted else '.'}",
+            remedy="If the weights should add up, list each membership once, with the sum."
             if weighted
-            else "If repetition has a meaning, give it as a weight.",
+            else "If repetition has a meaning, write it as a weight.",
             count=merged,
         )
 
@@ -217,8 +217,8 @@ def _zero_weights(kind: str, weight: Tensor | None) -> Iterator[Finding]:
         )
 
 
-def _places(mask: Tensor) -> IntArray:
-    return np.flatnonzero(mask.numpy())
+def _indices(mask: Tensor) -> IntArray:
+    return np.flatnonzero(mask.cpu().numpy())
 
 
 def _text_ids(ids: Ids) -> list[str]:
@@ -226,7 +226,7 @@ def _text_ids(ids: Ids) -> list[str]:
 
 
 def _read_alike(ids: Ids, names: list[str], padded: list[str]) -> list[NodeOrEdgeId]:
-    """Return the text ids that equal another id once both are stripped text."""
+    """Return the text ids that equal another id when both are written as text and stripped."""
     if not isinstance(ids.values, list):
         return []
     mixed = len(names) < len(ids.values)
@@ -248,8 +248,8 @@ def check_labels(dataset: NodeDataset) -> Iterator[Finding]:
         yield Finding(
             severity="warning",
             code="no-labels",
-            message="No node has a label: there is nothing to learn from or to test against.",
-            remedy="Name the column that holds the labels.",
+            message="No node has a label, so no model can be trained or tested.",
+            remedy="Name the label column with `label=`.",
         )
         return
     missing = np.flatnonzero(~known)
@@ -257,8 +257,8 @@ def check_labels(dataset: NodeDataset) -> Iterator[Finding]:
         yield Finding(
             severity="note",
             code="unlabelled-nodes",
-            message=f"{counted(len(missing), 'node has', 'nodes have')} no label: a model sees them, but "
-            "neither trains nor is tested on them.",
+            message=f"{counted(len(missing), 'node has', 'nodes have')} no label: a model uses their "
+            "features and hyperedges, but is neither trained nor tested on them.",
             count=len(missing),
             examples=first_ids(dataset.node_ids, missing),
         )
@@ -275,14 +275,14 @@ def _check_targets(dataset: NodeDataset) -> Iterator[Finding]:
     y = dataset.y.cpu().reshape(len(dataset.y), -1)
     infinite = y.isinf().any(dim=1).numpy()
     if infinite.any():
-        places = np.flatnonzero(infinite)
+        nodes = np.flatnonzero(infinite)
         yield Finding(
             severity="error",
             code="labels-not-finite",
-            message=f"{counted(len(places), 'node has', 'nodes have')} an infinite label.",
-            remedy="Give a number, or leave it empty if it is unknown.",
-            count=len(places),
-            examples=first_ids(dataset.node_ids, places),
+            message=f"{counted(len(nodes), 'node has', 'nodes have')} an infinite label.",
+            remedy="Write a number, or leave the entry empty if it is unknown.",
+            count=len(nodes),
+            examples=first_ids(dataset.node_ids, nodes),
         )
     columns = [column[~column.isnan()] for column in y.T]
     constant = sum(len(column) > 0 and bool((column == column[0]).all()) for column in columns)
@@ -324,7 +324,7 @@ def _check_classes(dataset: NodeDataset) -> Iterator[Finding]:
             code="small-class",
             message=f"Fewer than {SMALLEST_CLASS} nodes are in {_shown_classes(dataset, small)}: too few for every "
             "part of a 50/25/25 split.",
-            remedy="Merge small classes, or leave them out.",
+            remedy="Merge small classes, or remove them.",
             count=len(small),
         )
     ratio = counts.max() / counts[present].min()
@@ -363,8 +363,8 @@ def _check_leaks(dataset: NodeDataset) -> Iterator[Finding]:
                 severity=severity,
                 code=code,
                 message=f"The {members_word} of {counted(len(edges), 'hyperedge', 'hyperedges')} are exactly the nodes "
-                f"of {_shown_classes(dataset, np.unique(label[chosen]))}: the hypergraph gives the label away.",
-                remedy="Remove such hyperedges before training, unless they are known without the labels.",
+                f"of {_shown_classes(dataset, np.unique(label[chosen]))}: the hypergraph reveals the label.",
+                remedy="Remove such hyperedges before training, unless they were made without the labels.",
                 count=len(edges),
                 examples=first_ids(dataset.edge_ids, edges),
             )
@@ -397,7 +397,7 @@ def check_features(dataset: NodeDataset) -> Iterator[Finding]:
             severity="note",
             code="no-features",
             message="Nodes have no features.",
-            remedy="Provide features, or make some: degrees, or noise around the class for experiments.",
+            remedy="Provide features, or compute some, such as degrees.",
         )
         return
     if not len(dataset.x):
@@ -410,7 +410,7 @@ def check_features(dataset: NodeDataset) -> Iterator[Finding]:
             code="features-not-finite",
             message=f"{counted(len(scan.broken_rows), 'feature entry is', 'feature entries are')} NaN or infinite, of "
             f"{counted(len(nodes), 'node', 'nodes')}, in {_shown_columns(dataset, columns)}.",
-            remedy="Fill or drop them: one such entry turns every prediction into NaN.",
+            remedy="Fill in or drop them: a single one turns every prediction into NaN.",
             count=len(scan.broken_rows),
             examples=first_ids(dataset.node_ids, nodes),
         )

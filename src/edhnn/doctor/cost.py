@@ -1,4 +1,4 @@
-r"""Forecast what training ED-HNN on a dataset costs, on this machine.
+r"""Forecast the time and memory of training ED-HNN on a dataset, on this machine.
 
 **Time.** A few real training steps of the network are timed, full batch, float32, on the CPU. A dataset whose step
 would take long is reduced first: every $k$-th hyperedge, with node numbers modulo $N / k$, so that hyperedge sizes and
@@ -8,7 +8,7 @@ evaluation (a forward pass without dropout).
 **Memory.** Autograd reports what a step keeps for the backward pass, which dominates. Weights, gradients and Adam's two
 moments (16 bytes a parameter), the features, the incidences in both orders and the gradients of a few states are added.
 
-**Planning** must not run anything, nor depend on the machine: the width of a network and the number of processes are
+**Planning** must neither run anything nor depend on the machine: the width of a network and the number of processes are
 chosen by `step_bytes`, the states that a step keeps. Per iteration and channel ED-HNN keeps 9 to 11 floats a node and 2
 a hyperedge, AllDeepSets 6 and 6; the rule covers both.
 """
@@ -51,7 +51,7 @@ class ModelSize:
         classifier_hidden: Width of the classifier's hidden layers.
         classifier_layers: Its linear layers.
         dropout: Whether dropout is on.
-        self_loops: Whether every node gets a hyperedge of its own first, as in the released code.
+        self_loops: Whether a singleton hyperedge is added to every node first, as in the released code.
         epochs: Training steps per split.
         splits: Repetitions with different splits.
     """
@@ -75,7 +75,7 @@ class ModelSize:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
-    """What of a dataset decides the cost: N, E, I, F and C."""
+    """The sizes of a dataset that determine the cost: N, E, I, F and C."""
 
     nodes: int
     hyperedges: int
@@ -92,17 +92,17 @@ class Counts:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forecast:
-    """What training costs.
+    """The cost of training.
 
     Attributes:
         size: The model and its training.
-        counts: What was counted, self-loops included; 100 features and 2 classes are assumed where there are none.
+        counts: The sizes, self-loops included; 100 features and 2 classes are assumed where there are none.
         parameters: Number of trainable parameters.
-        activation_bytes: Kept for the backward pass.
-        peak_bytes: All memory of a step.
+        activation_bytes: Memory kept for the backward pass.
+        peak_bytes: Total memory of a step.
         machine_bytes: Memory of this machine; ``None`` if unknown.
         fits: Whether the peak fits in it; ``None`` if unknown.
-        flops_per_step: Of the matrix products of a training step.
+        flops_per_step: Operations of the matrix products of a training step.
         seconds_per_step: Time of a training step.
         seconds_per_run: Time of all epochs of all splits, with an evaluation after each epoch.
         timed_share: Share of the dataset on which steps were timed.
@@ -126,7 +126,7 @@ class Forecast:
         return self.flops_per_step / self.seconds_per_step
 
     def to_json(self) -> JsonObject:
-        """Return the forecast as JSON. Rates that an earlier forecast measured one by one are ``None``."""
+        """Return the forecast as JSON. Rates that an earlier version measured are ``None``."""
         unknown = dict.fromkeys(("bytes_per_second", "masks_per_second", "seconds_per_call"))
         rates = {"flops_per_second": self.flops_per_second, **unknown}
         return {**asdict(self), "bytes_per_step": None, "rates": rates}
@@ -176,17 +176,19 @@ def forecast(dataset: NodeDataset, size: ModelSize | None = None) -> Forecast:
 
     model.train()
     with _threads(1), FlopCounterMode(display=False) as flops:
-        kept = _kept_bytes(train, [*model.parameters(), x])  # the first step also pays for pages and Adam's moments
+        saved = _saved_bytes(
+            train, [*model.parameters(), x]
+        )  # the first step also allocates Adam's moments, so it is not timed
     step = _best_seconds(train) * scale
     model.eval()
     evaluation = _best_seconds(evaluate) * scale
-    activation_bytes, parameters = round(kept * scale), model.num_parameters()
+    activation_bytes, parameters = round(saved * scale), model.num_parameters()
     features = (
         counts.nodes * counts.features * _FLOAT
         if x.layout == torch.strided
         else round((x.values().nbytes + x.col_indices().nbytes) * scale)
     )
-    states = _FLOAT * size.hidden * (4 * counts.nodes + 2 * counts.hyperedges)  # gradients on their way
+    states = _FLOAT * size.hidden * (4 * counts.nodes + 2 * counts.hyperedges)  # gradients of a few states
     indices = _INDEX * (2 * counts.incidences + counts.nodes)
     peak = _ADAM_COPIES * _FLOAT * parameters + features + indices + activation_bytes + states
     machine = total_memory()
@@ -206,7 +208,7 @@ def forecast(dataset: NodeDataset, size: ModelSize | None = None) -> Forecast:
 
 
 def count(dataset: NodeDataset, *, self_loops: bool = True) -> Counts:
-    """Count N, E, I, F and C; with ``self_loops``, after every node without a hyperedge of its own got one."""
+    """Count N, E, I, F and C; with ``self_loops``, include the singletons that would be added."""
     hypergraph = dataset.hypergraph
     alone = hypergraph.node_index[hypergraph.edge_size[hypergraph.edge_index] == 1]
     added = hypergraph.num_nodes - len(torch.unique(alone)) if self_loops else 0
@@ -223,10 +225,10 @@ def count(dataset: NodeDataset, *, self_loops: bool = True) -> Counts:
 
 
 def total_memory() -> int | None:
-    """Return the bytes of memory in this machine; ``None`` where the system does not tell."""
+    """Return the bytes of memory in this machine; ``None`` if the system does not provide it."""
     try:
         pages, page = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, OSError, ValueError):  # not a POSIX system, or one without these names
+    except (AttributeError, OSError, ValueError):  # not POSIX, or without these names
         return None
     return pages * page if pages > 0 and page > 0 else None
 
@@ -246,19 +248,19 @@ def _reduced(dataset: NodeDataset, counts: Counts, shrink: int) -> tuple[Hypergr
     return hypergraph, sparse_features(features_to_scipy(x)[:nodes])
 
 
-def _kept_bytes(step: Callable[[], None], lasting: list[Tensor]) -> int:
-    """Run a step and return the bytes of the storages that autograd saved, without those that live anyway."""
-    known = {_storage(tensor) for tensor in lasting if tensor.layout == torch.strided}
-    kept: dict[int, Tensor] = {}  # tensors are held, so that no address is used twice
+def _saved_bytes(step: Callable[[], None], lasting: list[Tensor]) -> int:
+    """Run a step and return the bytes of the storages that autograd saves, without those of ``lasting`` tensors."""
+    excluded = {_storage(tensor) for tensor in lasting if tensor.layout == torch.strided}
+    saved: dict[int, Tensor] = {}  # holds the tensors, so that no address is reused
 
     def pack(tensor: Tensor) -> Tensor:
-        if tensor.layout == torch.strided and _storage(tensor) not in known:
-            kept[_storage(tensor)] = tensor
+        if tensor.layout == torch.strided and _storage(tensor) not in excluded:
+            saved[_storage(tensor)] = tensor
         return tensor
 
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
         step()
-    return sum(tensor.untyped_storage().nbytes() for tensor in kept.values())
+    return sum(tensor.untyped_storage().nbytes() for tensor in saved.values())
 
 
 def _storage(tensor: Tensor) -> int:
@@ -266,12 +268,12 @@ def _storage(tensor: Tensor) -> int:
 
 
 def _best_seconds(work: Callable[[], None]) -> float:
-    """Return the shortest of a few times with one thread and with all: on a busy machine one can be much faster."""
+    """Return the shortest of several times, with one and with all threads; on a busy machine one can be faster."""
     best = float("inf")
     for threads in sorted({1, torch.get_num_threads()}):
         with _threads(threads):
-            began = now = time.perf_counter()
-            while now - began < _TIMED_SECONDS:
+            begin = now = time.perf_counter()
+            while now - begin < _TIMED_SECONDS:
                 started = now
                 work()
                 now = time.perf_counter()

@@ -1,7 +1,7 @@
-"""Examine a dataset: what it contains, and what is wrong with it.
+"""Examine a dataset: summarise it and find problems in it.
 
 `examine` runs every check and sorts the findings by severity. It changes nothing and accepts any dataset, also one
-without nodes, hyperedges or labels. `edhnn.doctor.cost.forecast` says what training would cost, and
+without nodes, hyperedges or labels. `edhnn.doctor.cost.forecast` forecasts the cost of training, and
 `edhnn.plotting.dataset.draw` draws the dataset.
 """
 
@@ -24,8 +24,8 @@ class Diagnosis:
     """The result of an examination.
 
     Attributes:
-        facts: The facts of the dataset, as `edhnn.doctor.summary.facts` gives them.
-        findings: What was found, errors first.
+        facts: The facts of the dataset (`edhnn.doctor.summary.facts`).
+        findings: The problems, errors first.
     """
 
     facts: JsonObject
@@ -46,7 +46,7 @@ def examine(dataset: NodeDataset, *, max_clique_pairs: int | None = MAX_CLIQUE_P
 
     Args:
         dataset: The dataset.
-        max_clique_pairs: The most node pairs to look at for homophily; beyond it, a note says what was left out.
+        max_clique_pairs: Largest number of node pairs to examine for homophily; a note reports what is skipped.
 
     Returns:
         The facts and the findings, errors first.
@@ -57,21 +57,21 @@ def examine(dataset: NodeDataset, *, max_clique_pairs: int | None = MAX_CLIQUE_P
         *check_ids(dataset),
         *check_labels(dataset),
         *check_features(dataset),
-        *_left_out(dataset, statistics, max_clique_pairs),
+        *_skipped_homophily(dataset, statistics, max_clique_pairs),
         *(Finding(severity="note", code="reader", message=note) for note in dataset.provenance.notes),
     ]
     findings.sort(key=lambda finding: SEVERITIES.index(finding.severity))
     return Diagnosis(facts_from_statistics(dataset, statistics), tuple(findings))
 
 
-def _left_out(dataset: NodeDataset, statistics: Statistics, budget: int | None) -> Iterator[Finding]:
+def _skipped_homophily(dataset: NodeDataset, statistics: Statistics, budget: int | None) -> Iterator[Finding]:
     if dataset.task != "classification" or budget is None or statistics.clique_pairs <= budget:
         return
     yield Finding(
         severity="note",
         code="homophily-left-out",
-        message=f"Homophily on the clique expansion was left out: it needs {statistics.clique_pairs:.1e} node pairs, "
-        f"more than {budget:.1e}. Only the weighted one, which needs none, was computed.",
-        remedy="Allow more pairs, if you can wait.",
+        message=f"Homophily on the clique expansion was skipped: it needs {statistics.clique_pairs:.1e} node pairs, "
+        f"more than {budget:.1e}. Only the weighted homophily, which needs none, was computed.",
+        remedy="In Python, allow more pairs with `max_clique_pairs=`.",
         count=statistics.clique_pairs,
     )

@@ -11,18 +11,18 @@ from edhnn.hypergraph.statistics import Statistics, describe
 from edhnn.typing import JsonObject
 
 MAX_CLIQUE_PAIRS = 200_000_000
-"""Where homophily that expands cliques is left out: about fifteen seconds of one core."""
+"""Above this number of node pairs, about fifteen seconds of one core, homophily on the cliques is skipped."""
 
 
 def facts(dataset: NodeDataset, *, max_clique_pairs: int | None = MAX_CLIQUE_PAIRS) -> JsonObject:
     """Return the facts of a dataset, ready for JSON: numbers, strings, lists and ``None``.
 
     Homophily is ``None`` without class labels, and, except for ``clique_homophily_weighted``, where expanding the
-    cliques costs more than ``max_clique_pairs`` (then ``clique_pairs`` says what it would cost).
+    cliques costs more than ``max_clique_pairs`` (``clique_pairs`` is that cost).
 
     Args:
         dataset: The dataset.
-        max_clique_pairs: The most node pairs to look at for homophily; ``None`` for no bound.
+        max_clique_pairs: Largest number of node pairs to examine for homophily; ``None`` for no limit.
 
     Returns:
         The facts. Paper: Tables 1 and 5.
@@ -31,13 +31,13 @@ def facts(dataset: NodeDataset, *, max_clique_pairs: int | None = MAX_CLIQUE_PAI
 
 
 def describe_dataset(dataset: NodeDataset, *, max_clique_pairs: int | None = MAX_CLIQUE_PAIRS) -> Statistics:
-    """Compute the statistics of a dataset's hypergraph, with its labels where they are classes."""
+    """Compute the statistics of a dataset's hypergraph, and of its labels if they are classes."""
     labels = dataset.y if dataset.task == "classification" else None
     return describe(dataset.hypergraph, labels, max_clique_pairs=max_clique_pairs)
 
 
 def facts_from_statistics(dataset: NodeDataset, statistics: Statistics) -> JsonObject:
-    """Return the facts of a dataset whose statistics are known."""
+    """Return the facts of a dataset from its statistics."""
     degree, size = statistics.degree, statistics.edge_size
     return {
         "name": dataset.name,

@@ -1,4 +1,4 @@
-"""Places that cannot hold results: refused before there is work to lose; nothing is said to be saved that is not."""
+"""Targets that cannot hold results are refused before the work starts."""
 
 import errno
 from pathlib import Path
@@ -33,7 +33,7 @@ TUNE = ["tune", "people.csv", "--label", "kind", "--epochs", "2", "--splits", "1
         (["run", "mine.toml", "--results", "people.csv/r"], "'people.csv' must be a folder, to hold 'r'. It is a file"),
     ],
 )
-def test_a_file_holds_no_folder(people, refuse, arguments, words):  # noqa: F811
+def test_a_file_cannot_be_a_run_folder(people, refuse, arguments, words):  # noqa: F811
     before = sorted(people.iterdir())
     assert words in refuse(2, *arguments, folder=people)
     assert sorted(people.iterdir()) == before
@@ -44,18 +44,18 @@ def test_a_file_holds_no_folder(people, refuse, arguments, words):  # noqa: F811
     [
         (["--out", "folder"], "'folder' must be a file. It is a folder"),
         (["--out", "folder", "--force"], "'folder' must be a file. It is a folder"),
-        (["--storage", "folder"], "--storage takes a file or sqlite:///FILE, not a folder. Got 'folder'"),
+        (["--storage", "folder"], "--storage must be a file or sqlite:///FILE, not a folder. Got 'folder'"),
         (["--storage", "sqlite:///folder"], "sqlite:///FILE, not a folder. Got 'sqlite:///folder'"),
         (["--storage", "people.csv/s"], "'people.csv' must be a folder. It is a file"),
     ],
 )
-def test_a_search_writes_files_and_looks_before_it_searches(people, refuse, monkeypatch, arguments, words):  # noqa: F811
+def test_targets_of_a_search_are_checked_before_the_search(people, refuse, monkeypatch, arguments, words):  # noqa: F811
     (people / "folder").mkdir()
-    monkeypatch.setattr("edhnn.cli.tune.tune", lambda *_, **__: pytest.fail("it began to search"))
+    monkeypatch.setattr("edhnn.cli.tune.tune", lambda *_, **__: pytest.fail("the search started"))
     assert words in refuse(2, *TUNE, *arguments, folder=people)
 
 
-def test_nothing_is_said_to_be_saved_before_there_is_a_run(people, here, monkeypatch):  # noqa: F811
+def test_no_resume_command_is_printed_before_there_is_a_run(people, here, monkeypatch):  # noqa: F811
     make = Path.mkdir
 
     def refusing(path, *arguments, **options):
