@@ -7,8 +7,8 @@ import torch
 
 from edhnn import Hypergraph
 from edhnn.kernels import Hidden, node_links, pair_perceptron_sum, perceptron
-from edhnn.kernels import perceptron as module
 from edhnn.kernels.autograd import SMALL_WORK, small_work
+from edhnn.kernels.perceptron import _composed_pair, _composed_perceptron
 from tests.kernels.implementations import needs_native
 
 pytestmark = needs_native
@@ -40,7 +40,7 @@ def test_perceptron_equals_its_composition(layers, norm, input_norm, dropout):
     given = Hidden(drawn(4), drawn(4)) if input_norm else None
     tensors = [x, *sum(linears, ()), *sum((step[:2] for step in hidden), ()), *(given[:2] if given else ())]
     fused = perceptron(x, linears, hidden, given)
-    composed = module._composed_perceptron(x, linears, hidden, given)
+    composed = _composed_perceptron(x, linears, hidden, given)
     assert fused.grad_fn.name().startswith("_Perceptron")
     assert torch.equal(fused, composed)
     for one, other in zip(gradients(fused, tensors), gradients(composed, tensors), strict=True):
@@ -63,7 +63,7 @@ def test_pair_perceptron_equals_its_composition(norm, input_norm, weighted, mean
     }
     tensors = [row, column, *first, *last, *hidden[:2]]
     fused = pair_perceptron_sum(row, column, links, first, hidden, last, **options)
-    composed = module._composed_pair(row, column, links, first, hidden, last, **options)
+    composed = _composed_pair(row, column, links, first, hidden, last, **options)
     assert fused.grad_fn.name().startswith("_PairPerceptron")
     assert torch.equal(fused, composed)
     for one, other in zip(gradients(fused, tensors), gradients(composed, tensors), strict=True):

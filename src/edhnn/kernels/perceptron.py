@@ -203,10 +203,10 @@ class _Perceptron(Function):
     """`perceptron`: its kernels run directly, and its gradient takes the same steps backwards."""
 
     @staticmethod
-    def forward(ctx: Any, settings: tuple[Settings, ...], normed: bool, x: Tensor, *tensors: Tensor) -> Tensor:
+    def forward(ctx: Any, settings: tuple[Settings, ...], normed: bool, x: Tensor, *tensors: Any) -> Tensor:
         """Apply the layers; keep their inputs and what the gradients of the steps on rows need."""
         layers = tensors[2 * len(settings) :]
-        options = [RowOptions(*tensors[2 * k : 2 * k + 2], *step) for k, step in enumerate(settings)]
+        options = [RowOptions(tensors[2 * k], tensors[2 * k + 1], *step) for k, step in enumerate(settings)]
         inputs, before = [], []
         with small_work(x.shape[0] * layers[0].numel()):
             if normed:
@@ -234,13 +234,13 @@ class _Perceptron(Function):
         if torch.is_grad_enabled():
             x = before[0] if normed else inputs[0]
             return None, None, *_differentiated(_again, (settings, normed), (x, *tensors), wants, grad)
-        options = [RowOptions(*norms[2 * k : 2 * k + 2], *step) for k, step in enumerate(settings)]
+        options = [RowOptions(norms[2 * k], norms[2 * k + 1], *step) for k, step in enumerate(settings)]
         grad_norms: list[Tensor | None] = [None] * len(norms)
         grad_layers: list[Tensor | None] = [None] * len(layers)
         first_layer = 1 + len(norms)
-        g: Tensor | None = grad
+        g: Any = grad
 
-        def through_rows(g: Tensor, k: int) -> Tensor:
+        def through_rows(g: Tensor, k: int) -> Any:
             grad_x, *grad_norms[2 * k : 2 * k + 2] = native_backend.row_activation_backward(g, before[k], options[k])
             return grad_x
 
@@ -259,7 +259,7 @@ class _Perceptron(Function):
         return None, None, g, *grad_norms, *grad_layers
 
 
-def _again(settings: tuple[Settings, ...], normed: bool, x: Tensor, *tensors: Tensor) -> Tensor:
+def _again(settings: tuple[Settings, ...], normed: bool, x: Tensor, *tensors: Any) -> Tensor:
     """Run `perceptron` from what its gradient keeps, as operators that have second derivatives or refuse them."""
     layers = tensors[2 * len(settings) :]
     for k in range(-1 if normed else 0, len(layers) // 2):
@@ -276,25 +276,28 @@ class _PairPerceptron(Function):
 
     @staticmethod
     def forward(
-        ctx: Any, links: Links, options: PairOptions, normed: bool, total: Tensor | None, *tensors: Tensor
+        ctx: Any, links: Links, options: PairOptions, normed: bool, total: Tensor | None, *tensors: Any
     ) -> Tensor:
         """Return the sums."""
-        row, column, matrix_row, matrix_column, bias, norm_weight, norm_bias, last, last_bias = tensors
+        given, (row, column, matrix_row, matrix_column, bias, norm_weight, norm_bias, last, last_bias) = (
+            options,
+            tensors,
+        )
         width = row.shape[1] + column.shape[1]
         with small_work(max(row.shape[0], column.shape[0]) * matrix_row.numel()):
             a, b = F.linear(row, matrix_row), F.linear(column, matrix_column)
-            moments: tuple[Tensor | None, ...] = (None,) * 4
+            moments: tuple[Any, ...] = (None,) * 4
             if normed:
                 (mu_row, q_row), (mu_column, q_column) = (native_backend.row_moments(x, width) for x in (row, column))
                 moments = q_row, mu_row, q_column, mu_column
-            options = PairOptions(bias, *moments, norm_weight, norm_bias, *options[7:])
+            options = _with_tensors(options, bias, *moments, norm_weight, norm_bias)
             summed = native_backend.pair_sum(a, b, links.parts, options)
             if total is None:
                 out = F.linear(summed, last, last_bias)
             else:
                 out = native_backend.add_bias(F.linear(summed, last), last_bias, total)
         ctx.save_for_backward(*tensors, a, b, summed, *moments)
-        ctx.links, ctx.options, ctx.normed, ctx.total = links, options[7:], normed, total
+        ctx.links, ctx.options, ctx.normed, ctx.total = links, given, normed, total
         return out
 
     @staticmethod
@@ -304,15 +307,16 @@ class _PairPerceptron(Function):
         row, column, matrix_row, matrix_column, bias, norm_weight, norm_bias, last, _ = tensors
         wants = ctx.needs_input_grad[4:]
         if torch.is_grad_enabled():
-            fixed = ctx.links, PairOptions(*(None,) * 7, *ctx.options), ctx.normed, ctx.total
+            fixed = ctx.links, ctx.options, ctx.normed, ctx.total
             return *(None,) * 4, *_differentiated(_pair_again, fixed, tensors, wants, grad)
-        options = PairOptions(bias, *moments, norm_weight, norm_bias, *ctx.options)
+        options = _with_tensors(ctx.options, bias, *moments, norm_weight, norm_bias)
         with small_work(max(row.shape[0], column.shape[0]) * matrix_row.numel()):
             grad_last = grad.t().mm(summed) if wants[7] else None
             grad_last_bias = native_backend.column_sum(grad, ctx.total) if wants[8] else None
-            grad_a, grad_b, grad_bias, *grads, _ = native_backend.pair_sum_backward(
+            gradients: list[Any] = native_backend.pair_sum_backward(
                 grad.mm(last), a, b, ctx.links.parts, options, False
             )
+            grad_a, grad_b, grad_bias, *grads, _ = gradients
             ends = []
             for place, (x, grad_x, matrix) in enumerate(((row, grad_a, matrix_row), (column, grad_b, matrix_column))):
                 grad_end = None
@@ -325,19 +329,25 @@ class _PairPerceptron(Function):
                         grad_end += native_backend.row_moments_backward(grad_mu, grad_q, x, mu, width)
                 ends.append((grad_end, grad_x.t().mm(x) if wants[2 + place] else None))
         (grad_row, grad_matrix_row), (grad_column, grad_matrix_column) = ends
-        gradients = grad_row, grad_column, grad_matrix_row, grad_matrix_column, grad_bias, *grads[4:6]
-        return *(None,) * 4, *gradients, grad_last, grad_last_bias
+        first = grad_row, grad_column, grad_matrix_row, grad_matrix_column, grad_bias
+        return *(None,) * 4, *first, *grads[4:6], grad_last, grad_last_bias
 
 
-def _pair_again(links: Links, options: PairOptions, normed: bool, total: Tensor | None, *tensors: Tensor) -> Tensor:
+def _with_tensors(options: PairOptions, *tensors: Tensor | None) -> PairOptions:
+    """Return options with their first seven tensors, all but the weight of links."""
+    return PairOptions(*tensors, *options[7:])  # type: ignore[arg-type, call-arg]
+
+
+def _pair_again(links: Links, options: PairOptions, normed: bool, total: Tensor | None, *tensors: Any) -> Tensor:
     """Run `pair_perceptron_sum` from what its gradient keeps, as operators that refuse second derivatives."""
     row, column, matrix_row, matrix_column, bias, norm_weight, norm_bias, last, last_bias = tensors
-    moments: tuple[Tensor | None, ...] = (None,) * 4
+    moments: tuple[Any, ...] = (None,) * 4
     if normed:
-        found = pair_moments(row, column, options.eps)
-        moments = found.q_row, found.mu_row, found.q_column, found.mu_column
+        both = pair_moments(row, column, options.eps)
+        moments = both.q_row, both.mu_row, both.q_column, both.mu_column
     a, b = (F.linear(*pair) for pair in ((row, matrix_row), (column, matrix_column)))
-    summed = autograd.pair_sum(a, b, *links.parts, bias, *moments, norm_weight, norm_bias, *options[7:])
+    options = _with_tensors(options, bias, *moments, norm_weight, norm_bias)
+    summed = autograd.pair_sum(a, b, *links.parts, *options)
     return linear(summed, last, last_bias, total)
 
 

@@ -191,7 +191,7 @@ class MLP(nn.Module):
 
     def _is_plain(self) -> bool:
         """Return whether no part was replaced and none has a hook, which would not be called in one step."""
-        return not module._has_any_global_hook() and all(
+        return not module._has_any_global_hook() and all(  # type: ignore[no-untyped-call]
             type(part) in (Linear, LayerNorm, nn.Identity)
             and not (part._forward_hooks or part._forward_pre_hooks or part._backward_hooks or part._backward_pre_hooks)
             for part in (*self.linears, *self.norms, *(() if self.input_norm is None else (self.input_norm,)))

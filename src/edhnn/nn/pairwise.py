@@ -85,6 +85,7 @@ def pairwise_mlp_sum(
     """
     weight, mean, total = weighing
     norm, depth = mlp.input_norm, len(mlp.linears)
+    assert norm is None or isinstance(norm, nn.LayerNorm)
     eps = None if norm is None else norm.eps
     if depth == 2:
         return kernels.pair_perceptron_sum(
