@@ -57,8 +57,8 @@ class LEGCN(HypergraphModel[LEGCNConfig]):
 
     Weights are not supported, because the expansion is unweighted.
 
-    Differs: the whole expansion is used. The authors sample at most 30 neighbours on each side, and ED-HNN's code builds
-    another, almost empty graph by mistake.
+    Differs: the whole expansion is used. The authors sample at most 30 neighbours on each side, and ED-HNN's code
+    builds another, almost empty graph by mistake.
     """
 
     config_class = LEGCNConfig
