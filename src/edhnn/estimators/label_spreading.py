@@ -127,7 +127,7 @@ class HypergraphLabelSpreading(ClassifierMixin, BaseEstimator):  # type: ignore[
             DataError: if no node is labelled, or the hypergraph has incidence weights.
             UsageError: if a parameter is invalid, or a plain table is given without ``table``.
         """
-        incidence, labels, checked, nodes = self._validated(hypergraph, y, reset=True)
+        incidence, labels, given, nodes = self._validated(hypergraph, y, reset=True)
         if nodes is not None:
             node_labels = np.full(incidence.shape[0], UNLABELLED, dtype=labels.dtype)
             node_labels[nodes] = labels
@@ -142,8 +142,9 @@ class HypergraphLabelSpreading(ClassifierMixin, BaseEstimator):  # type: ignore[
         classes, number = np.unique(labels[known], return_inverse=True)
         one_hot = np.zeros((len(labels), len(classes)))
         one_hot[np.flatnonzero(known), number] = 1.0
-        solution, self.gap_ = self._diffused(checked or Hypergraph.from_scipy(incidence), one_hot)
-        self.classes_, self.n_iter_, self.incidence_ = classes, solution.steps, incidence
+        solution = self._diffused(given or Hypergraph.from_scipy(incidence), one_hot)
+        self.classes_, self.incidence_ = classes, incidence
+        self.n_iter_, self.gap_ = solution.steps, solution.last.gap
         self.class_prior_ = one_hot.sum(axis=0) / known.sum()
         self.label_distributions_ = _normalised(solution.value.cpu().numpy().clip(min=0), self.class_prior_)
         self.transduction_ = classes[self.label_distributions_.argmax(axis=1)]
@@ -180,16 +181,15 @@ class HypergraphLabelSpreading(ClassifierMixin, BaseEstimator):  # type: ignore[
         """Return the accuracy over the samples that have a label."""
         return accuracy_where_labelled(y, self.predict(hypergraph), sample_weight)
 
-    def _diffused(self, hypergraph: Hypergraph, one_hot: FloatArray) -> tuple[Solution, float]:
+    def _diffused(self, hypergraph: Hypergraph, one_hot: FloatArray) -> Solution:
         if not 0 < self.strength < math.inf:
             raise UsageError(f"The strength must be finite and positive. Got {self.strength}.")
-        x = torch.from_numpy(one_hot).to(hypergraph.device)
         potential = make_potential(self.potential, self.power)
         if isinstance(potential, CliqueExpansion):
             potential = CliqueExpansion(normalisation=self.normalisation)  # type: ignore[arg-type]  # checked there
         solution = diffuse(
             hypergraph,
-            x,
+            torch.from_numpy(one_hot).to(hypergraph.device),
             potential=potential,
             strength=self.strength,
             solver=self.solver,  # checked there
@@ -197,12 +197,12 @@ class HypergraphLabelSpreading(ClassifierMixin, BaseEstimator):  # type: ignore[
             max_steps=self.max_steps,
             throw=False,
         )
-        gap = solution.last.gap
         if solution.outcome is Outcome.DIVERGED:
             raise SolverError(solution.outcome.value)
         if solution.outcome is Outcome.MAX_STEPS:
-            warnings.warn(f"{solution.outcome.value} The gap is {gap:.3g}.", ConvergenceWarning, stacklevel=3)
-        return solution, gap
+            message = f"{solution.outcome.value} The gap is {solution.last.gap:.3g}."
+            warnings.warn(message, ConvergenceWarning, stacklevel=3)
+        return solution
 
     def _validated(
         self, data: Any, y: object, *, reset: bool

@@ -299,11 +299,11 @@ class EDHNNClassifier(ClassifierMixin, NetworkEstimator):  # type: ignore[misc]
             raise DataError(f"At least one node must be labelled. All {count} entries of 'y' are {UNLABELLED}.")
         self.classes_ = np.unique(labels[known])
         if len(self.classes_) < 2:
-            count = int((~known).sum())
-            unlabelled = f", and {count} samples with {UNLABELLED}, which means unlabelled" if count else ""
+            num_unlabelled = int((~known).sum())
+            note = f", and {num_unlabelled} samples with {UNLABELLED}, which means unlabelled" if num_unlabelled else ""
             raise DataError(
-                f"Training needs nodes of at least 2 classes. Got 1 class, '{self.classes_[0]}'{unlabelled}.",
-                remedy=f"Rename a class that is called {UNLABELLED}." if count else None,
+                f"Training needs nodes of at least 2 classes. Got 1 class, '{self.classes_[0]}'{note}.",
+                remedy=f"Rename a class that is called {UNLABELLED}." if num_unlabelled else None,
             )
         return labels, known
 

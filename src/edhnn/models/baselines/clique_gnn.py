@@ -108,13 +108,12 @@ class CEGAT(HypergraphModel[CEGATConfig]):
     def build(self, config: CEGATConfig) -> None:
         """Make the layers."""
         wide, generator = config.heads * config.hidden, self.generator
+        *inputs, last = [self.in_features, *[wide] * (config.layers - 1)]
         self.layers = nn.ModuleList(
-            GATLayer(self.in_features if layer == 0 else wide, config.hidden, heads=config.heads, generator=generator)
-            for layer in range(config.layers - 1)
+            GATLayer(width, config.hidden, heads=config.heads, generator=generator) for width in inputs
         )
-        last_in = wide if config.layers > 1 else self.in_features
         heads = config.output_heads
-        self.layers.append(GATLayer(last_in, self.num_classes, heads=heads, average=True, generator=generator))
+        self.layers.append(GATLayer(last, self.num_classes, heads=heads, average=True, generator=generator))
         self.norms = hidden_norms(config.norm, wide, config.layers)
         self.dropout = self.make_dropout(config.dropout)
 

@@ -186,9 +186,7 @@ class HypergraphConvolution(nn.Module):
         links = kernels.node_links(hypergraph)
         alpha = link_softmax(scores, links, node_weights(hypergraph, z))
         inward = alpha
-        if (
-            hypergraph.edge_weight is not None
-        ):  # weight w counts as w copies at the nodes, and each copy has 1/w of alpha
+        if hypergraph.edge_weight is not None:  # alpha sums over w copies; each copy averages with alpha / w
             edge_weight = hypergraph.edge_weight.to(z).index_select(0, edge)[:, None]
             inward = alpha / torch.where(edge_weight > 0, edge_weight, 1)
         m_e = divided(attend(z, kernels.edge_links(hypergraph), inward), edge_total(hypergraph, z))

@@ -1,7 +1,7 @@
 r"""HGNN and AllDeepSets with a jump link, which combines the messages at a node with an earlier state.
 
-Both have an encoder, $z = h^0 = \mathrm{ReLU}(W_{in} x + b_{in})$. A layer computes messages $s$ and a map $g$. The
-link is
+Both have an encoder, $z = h^0 = \mathrm{ReLU}(W_{in} x + b_{in})$. Each layer has messages $s$ and a map $g$,
+and the link is
 
 - ``mix``: $h \leftarrow g((1 - \alpha) s + \alpha z)$, as in the released JumpLink convolution, or
 - ``join``: $h \leftarrow g([h ; s])$, which for a linear $g$ is $W s + W' h + b$.
