@@ -1,4 +1,4 @@
-"""ADMM on Walmart to a relative duality gap of 1e-6, beside the same steps with a NumPy loop over hyperedges.
+"""ADMM on Walmart to a relative duality gap of 1e-6, compared with the same steps by a NumPy loop over hyperedges.
 
     EDHNN_DATA=... python benchmarks/admm.py              about five minutes
 
@@ -37,14 +37,14 @@ def seeds(hypergraph: Hypergraph) -> torch.Tensor:
 def numpy_step(
     name: str, hypergraph: Hypergraph, x: np.ndarray, state: AdmmState, cut_weight: np.ndarray
 ) -> tuple[float, float]:
-    """Seconds of one step by a loop over hyperedges, and its largest difference from ours."""
+    """Return the seconds of one step by a loop over hyperedges, and its largest difference from ours."""
     edge_ptr, node = hypergraph.edge_ptr.numpy(), hypergraph.node_index.numpy()
     h, q, eta = state.h.numpy(), state.q_ev.numpy().copy(), state.step_size
     potential = make_potential(name)
     ours = potential.prox(2 * state.h[hypergraph.node_index] - state.q_ev, hypergraph, step_size=eta).numpy()  # type: ignore[attr-defined]
-    total, apart = np.zeros_like(x), 0.0
+    total, difference = np.zeros_like(x), 0.0
     chosen = range(0, hypergraph.num_edges, SAMPLE)
-    begun, share, checking = time.perf_counter(), 0, 0.0
+    start, share, checking = time.perf_counter(), 0, 0.0
     for e in chosen:
         rows = slice(edge_ptr[e], edge_ptr[e + 1])
         members = node[rows]
@@ -53,25 +53,25 @@ def numpy_step(
         q[rows] += p - h[members]
         total[members] += q[rows]
         share += len(members)
-        looked = time.perf_counter()
-        apart = max(apart, float(np.abs(p - ours[rows]).max(initial=0.0)))
-        checking += time.perf_counter() - looked
-    seconds = (time.perf_counter() - begun - checking) * hypergraph.num_incidences / share
-    return seconds, apart
+        before_check = time.perf_counter()
+        difference = max(difference, float(np.abs(p - ours[rows]).max(initial=0.0)))
+        checking += time.perf_counter() - before_check
+    seconds = (time.perf_counter() - start - checking) * hypergraph.num_incidences / share
+    return seconds, difference
 
 
 def compare(name: str, hypergraph: Hypergraph) -> dict[str, float | str]:
     x = seeds(hypergraph)
     problem = DiffusionProblem(hypergraph=hypergraph, x=x, hyperedge_potential=make_potential(name))
     solver = ADMM(adaptive=True, tolerance=TOLERANCE)
-    begun = time.perf_counter()
+    start = time.perf_counter()
     solution = solve(problem, solver)
-    seconds = time.perf_counter() - begun
+    seconds = time.perf_counter() - start
     state = solver.init(problem)
     for _ in range(solution.steps // 2):
         state = solver.step(problem, state)
     cut_weight = paper_cut_weight(hypergraph.edge_ptr).numpy()
-    each, apart = numpy_step(name, hypergraph, x.numpy(), state, cut_weight)
+    each, difference = numpy_step(name, hypergraph, x.numpy(), state, cut_weight)
     return {
         "steps": solution.steps,
         "objective": solution.last.objective,
@@ -82,7 +82,7 @@ def compare(name: str, hypergraph: Hypergraph) -> dict[str, float | str]:
         "numpy_loop_seconds_per_step": each,
         "numpy_loop_seconds": each * solution.steps,
         "over_numpy": each * solution.steps / seconds,
-        "largest_difference_to_numpy": apart,
+        "largest_difference_to_numpy": difference,
     }
 
 
@@ -91,7 +91,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "admm.json")
     arguments = parser.parse_args()
     hypergraph = load_dataset("walmart").hypergraph
-    found = {name: compare(name, hypergraph) for name in ("tv", "lec")}
+    results = {name: compare(name, hypergraph) for name in ("tv", "lec")}
     record = {
         "data": "walmart",
         "columns": 1,
@@ -99,7 +99,7 @@ def main() -> None:
         "tolerance": TOLERANCE,
         "kernels": kernels.active(),
         "numpy_loop": f"one step on every {SAMPLE}th hyperedge, scaled to all hyperedges and steps",
-        "potentials": found,
+        "potentials": results,
         "machine": {
             "python": platform.python_version(),
             "torch": torch.__version__,
@@ -110,7 +110,7 @@ def main() -> None:
     }
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
     arguments.out.write_text(json.dumps(record, indent=1) + "\n")
-    for name, one in found.items():
+    for name, one in results.items():
         print(
             f"{name}: {one['steps']} steps to a relative gap of {one['relative_gap']:.1e} in {one['seconds']:.1f} s; "
             f"NumPy loop {one['numpy_loop_seconds']:,.0f} s ({one['over_numpy']:.0f}x)"

@@ -1,10 +1,10 @@
-"""Two hypergraph convolutions, our HCHA beside torch_geometric's `HypergraphConv`: the same maths, the same weights.
+"""Compare two hypergraph convolutions, our HCHA and torch_geometric's `HypergraphConv`, with the same weights.
 
     EDHNN_DATA=... python benchmarks/hypergraph_conv.py [--only cora walmart]
 
-D^-1 H W B^-1 H^T x Theta + b twice with ELU between, width 64; a training step and an inference. Each runs in processes
-of its own, two rounds in turn, the fastest counts; peak memory is what a step adds to its process at the highest.
-Outputs are compared in evaluation. Results go to benchmarks/results/hypergraph_conv.json.
+D^-1 H W B^-1 H^T x Theta + b twice with ELU between, width 64; a training step and an inference. Each runs in separate
+processes, two rounds in turns, and the fastest counts. Peak memory is the most that a step adds to its process. Outputs
+are compared in evaluation. Results go to benchmarks/results/hypergraph_conv.json.
 """
 
 import argparse
@@ -69,20 +69,20 @@ def measure(name: str, who: str) -> None:
         with torch.inference_mode():
             return model(features, hypergraph)
 
-    found = {}
+    results = {}
     if who == "ours":
         with torch.inference_mode():
             theirs = Peer(ours).eval()(dense, hypergraph)
-        found["apart"] = float((inference() - theirs).abs().max() / theirs.abs().max())
+        results["apart"] = float((inference() - theirs).abs().max() / theirs.abs().max())
         del theirs
     step(), step()
-    found["peak_bytes"] = added_by(step)
+    results["peak_bytes"] = added_by(step)
     for what, call in (("step", step), ("inference", inference)):
         runs: list[float] = []
         while len(runs) < 5 or (sum(runs) < 2 and len(runs) < 200):
             runs.append(seconds(call))
-        found[what] = min(runs)
-    print(json.dumps(found))
+        results[what] = min(runs)
+    print(json.dumps(results))
 
 
 def alone(name: str, who: str) -> dict[str, float]:

@@ -1,9 +1,9 @@
-"""Several splits at once: two processes of one thread beside one process of two threads, in turns.
+"""Compare two processes of one thread with one process of two threads on several splits, in turns.
 
     python benchmarks/jobs.py [--repeats 3]
 
-Needs Senate and Cora (EDHNN_DATA). Writes benchmarks/results/jobs.json. Times are of whole runs, start of the processes
-included; the best of the repeats counts, as other work on the machine only ever adds.
+Needs Senate and Cora (EDHNN_DATA). Writes benchmarks/results/jobs.json. Times are of whole runs, including the start
+of the processes. The best of the repeats counts, because other work on the machine can only add time.
 """
 
 import argparse
@@ -37,22 +37,22 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--repeats", type=int, default=3)
     repeats = parser.parse_args().repeats
-    found = {}
+    results = {}
     for name, (splits, epochs) in CASES.items():
         times: dict[int, list[float]] = {1: [], 2: []}
         for _ in range(repeats):
             for jobs in times:
                 times[jobs].append(round(seconds(name, jobs), 2))
-        found[name] = {
+        results[name] = {
             "splits": splits,
             "epochs": epochs,
             "one_process_two_threads": times[1],
             "two_processes_one_thread": times[2],
             "ratio_of_best": round(min(times[1]) / min(times[2]), 2),
         }
-        print(name, found[name], flush=True)
+        print(name, results[name], flush=True)
     facts = {"torch": torch.__version__, "threads": torch.get_num_threads(), "kernels": kernels.active()}
-    RESULTS.write_text(json.dumps({**facts, "machine": platform.processor(), "cases": found}, indent=2) + "\n")
+    RESULTS.write_text(json.dumps({**facts, "machine": platform.processor(), "cases": results}, indent=2) + "\n")
 
 
 if __name__ == "__main__":

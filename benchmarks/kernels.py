@@ -1,6 +1,8 @@
-"""The fused message kernel on the datasets' sizes: time per incidence and channel, native, torch, and textbook torch.
+"""Time the fused message kernel on the datasets' sizes, per incidence and channel: native, torch, and textbook torch.
 
-Random hypergraphs; dropout 0.5, LayerNorm before and after, as trained. `python benchmarks/kernels.py senate congress`.
+It uses random hypergraphs, dropout 0.5, and LayerNorm before and after, as in training.
+
+    python benchmarks/kernels.py senate congress
 """
 
 import sys
@@ -62,7 +64,7 @@ def fused(a, b, links, vectors, q):
 
 
 def textbook(a, b, links, vectors, q):
-    """The same messages with index_select, torch's own dropout and index_add; the split first layer is granted."""
+    """Compute the same messages with index_select, torch's dropout and index_add; the first layer is split here too."""
     bias, norm_weight, norm_bias = vectors
     row, column = links.row_index, links.row_column
     apart = q[1][row] - q[3][column]

@@ -1,13 +1,13 @@
-"""Labels spread over a hypergraph, structure only: our potentials beside scikit-learn's LabelSpreading.
+"""Compare label spreading over a hypergraph, by structure only: our potentials and scikit-learn's LabelSpreading.
 
     EDHNN_DATA=... python benchmarks/label_spreading.py
 
-A share of the nodes, drawn at random, is labelled; accuracy is measured on all others. Ours runs with its defaults
-(strength 1, tolerance 1e-6, at most 1000 steps; ``ce`` with the Laplacian normalisation). Scikit-learn's LabelSpreading
-itself runs, with its default alpha of 0.2, on the binary clique expansion without self-loops, handed over by a callable
-kernel that returns the sparse affinity. Nothing is tuned. A node that no label reaches, isolated ones among them, is
-predicted by everybody as the most frequent labelled class, ``prior``; `unreached` is the share of such test nodes, and
-the column ``prior`` is the accuracy of that class for all. Results go to benchmarks/results/label_spreading.json.
+A random share of the nodes is labelled, and accuracy is measured on all other nodes. Our estimator runs with its
+defaults (strength 1, tolerance 1e-6, at most 1000 steps; ``ce`` with the Laplacian normalisation). Scikit-learn's
+LabelSpreading runs with its default alpha of 0.2 on the binary clique expansion without self-loops, which a callable
+kernel returns as a sparse affinity. Nothing is tuned. For a node that no label reaches, isolated nodes included, every
+method predicts the most frequent labelled class, ``prior``. `unreached` is the share of such test nodes, and the column
+``prior`` is the accuracy of that class for all nodes. Results go to benchmarks/results/label_spreading.json.
 """
 
 import argparse
@@ -31,19 +31,19 @@ METHODS = ("prior", "ce", "tv", "lec", "sklearn")
 
 
 def ours(hypergraph: Hypergraph, y: np.ndarray, potential: str) -> tuple[np.ndarray, bool]:
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ConvergenceWarning)
         model = HypergraphLabelSpreading(potential).fit(hypergraph, y)
-    return model.transduction_, not said
+    return model.transduction_, not caught
 
 
 def theirs(affinity: object, y: np.ndarray) -> tuple[np.ndarray, bool]:
     model = LabelSpreading(kernel=lambda *_: affinity, max_iter=1000)
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model.fit(np.arange(len(y))[:, None], y)
     reached = model.label_distributions_.sum(axis=1) > 0
-    return np.where(reached, model.transduction_, frequent(y)), not said
+    return np.where(reached, model.transduction_, frequent(y)), not caught
 
 
 def frequent(y: np.ndarray) -> int:
@@ -68,19 +68,19 @@ def accuracies(name: str, draws: int) -> list[dict[str, object]]:
             y[known] = truth[known]
             lost = float(unreached(hypergraph, known)[test].mean())
             for method in METHODS:
-                begun = time.perf_counter()
+                start = time.perf_counter()
                 if method == "prior":
-                    found, converged = np.full(len(truth), frequent(y)), True
+                    predicted, converged = np.full(len(truth), frequent(y)), True
                 else:
-                    found, converged = theirs(affinity, y) if method == "sklearn" else ours(hypergraph, y, method)
-                seconds = time.perf_counter() - begun
+                    predicted, converged = theirs(affinity, y) if method == "sklearn" else ours(hypergraph, y, method)
+                seconds = time.perf_counter() - start
                 records.append(
                     {
                         "dataset": name,
                         "share": share,
                         "seed": seed,
                         "method": method,
-                        "accuracy": float((found == truth)[test].mean()),
+                        "accuracy": float((predicted == truth)[test].mean()),
                         "unreached": lost,
                         "converged": converged,
                         "seconds": seconds,
@@ -94,13 +94,13 @@ def print_table(records: list[dict[str, object]]) -> list[dict[str, object]]:
     print(f"{'dataset':9} {'labels':>6} {'unreached':>9}" + "".join(f"{method:>16}" for method in METHODS))
     for name in dict.fromkeys(record["dataset"] for record in records):
         for share in SHARES:
-            here = [r for r in records if (r["dataset"], r["share"]) == (name, share)]
-            line = f"{name:9} {share:6.0%} {np.mean([r['unreached'] for r in here]):9.1%}"
+            group = [r for r in records if (r["dataset"], r["share"]) == (name, share)]
+            line = f"{name:9} {share:6.0%} {np.mean([r['unreached'] for r in group]):9.1%}"
             for method in METHODS:
-                mine = [r for r in here if r["method"] == method]
-                accuracy = 100 * np.array([r["accuracy"] for r in mine])
-                mean, deviation = float(accuracy.mean()), float(accuracy.std(ddof=1)) if len(mine) > 1 else 0.0
-                missed = sum(not r["converged"] for r in mine)
+                chosen = [r for r in group if r["method"] == method]
+                accuracy = 100 * np.array([r["accuracy"] for r in chosen])
+                mean, deviation = float(accuracy.mean()), float(accuracy.std(ddof=1)) if len(chosen) > 1 else 0.0
+                missed = sum(not r["converged"] for r in chosen)
                 line += f"{mean:8.2f} ± {deviation:4.2f}{'*' if missed else ' '}"
                 rows.append(
                     {
@@ -110,11 +110,11 @@ def print_table(records: list[dict[str, object]]) -> list[dict[str, object]]:
                         "accuracy_mean": mean,
                         "accuracy_std": deviation,
                         "not_converged": missed,
-                        "median_seconds": float(np.median([r["seconds"] for r in mine])),
+                        "median_seconds": float(np.median([r["seconds"] for r in chosen])),
                     }
                 )
             print(line)
-    print("* some fits met the most steps before the tolerance")
+    print("* some fits reached the largest number of steps before the tolerance")
     return rows
 
 

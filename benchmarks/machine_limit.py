@@ -1,7 +1,8 @@
-"""The least time a training step of ED-HNN can take on this machine, from its own rates.
+"""The least time that a training step of ED-HNN can take on this machine, from measured rates.
 
-The step's matrix products alone, timed with the same shapes, plus the rows that every algorithm must read (each
-gathered row once per direction and pass) at the measured rate of row gathers from a table of that size.
+It is the time of the step's matrix products, measured with the same shapes, plus the time to read the rows that every
+algorithm must read (each gathered row once per direction and pass), at the measured rate of row gathers from a table of
+that size.
 """
 
 import time
@@ -13,13 +14,13 @@ from edhnn import Hypergraph
 
 
 def seconds(call: Callable[[], object]) -> float:
-    begun = time.perf_counter()
+    start = time.perf_counter()
     call()
-    return time.perf_counter() - begun
+    return time.perf_counter() - start
 
 
 def limit(hypergraph: Hypergraph, x: torch.Tensor, classes: int, sizes: dict) -> dict[str, float]:
-    """Seconds of a step's matrix products, and of the rows it must gather, measured."""
+    """Measure the seconds of a step's matrix products and of the rows that it must gather."""
     width, nodes, edges, pairs = sizes["hidden"], hypergraph.num_nodes, hypergraph.num_edges, hypergraph.num_incidences
     rows = min(nodes, edges)
     inside = [(nodes, width, width)] * (sizes["phi_layers"] + sizes["update_layers"] + 1 + (sizes["rho_layers"] - 1))
@@ -36,14 +37,14 @@ def limit(hypergraph: Hypergraph, x: torch.Tensor, classes: int, sizes: dict) ->
 
 
 def product_seconds(rows: int, inner: int, columns: int) -> float:
-    """Forward and both gradients of a linear layer."""
+    """Measure the forward pass and both gradients of a linear layer."""
     a, b, g = torch.randn(rows, inner), torch.randn(inner, columns), torch.randn(rows, columns)
     calls = (lambda: a @ b, lambda: g @ b.t(), lambda: a.t() @ g)
     return sum(min(seconds(call) for _ in range(5)) for call in calls)
 
 
 def gather_seconds(rows: int, width: int) -> float:
-    """Seconds per row of summing random rows of a table into nothing: reading them, once."""
+    """Measure the seconds per row of reading random rows of a table once, by summing them."""
     table, count = torch.randn(rows, width), 200_000
     index = torch.randint(rows, (count,), generator=torch.Generator().manual_seed(0))
     bag = torch.arange(0, count, 10)

@@ -1,15 +1,15 @@
-"""A training step and an inference of ED-HNN, ours beside the textbook's, and beside the machine's own limit.
+"""Compare a training step and an inference of ED-HNN with the textbook version's, and with the machine's limit.
 
-    EDHNN_DATA=... python benchmarks/networks.py                       all of it, about 20 minutes
-    EDHNN_DATA=... python benchmarks/networks.py --only senate house   some of it
+    EDHNN_DATA=... python benchmarks/networks.py                       all, about 20 minutes
+    EDHNN_DATA=... python benchmarks/networks.py --only senate house   some
 
 Workloads are the datasets at the paper's sizes (Table 6; Congress and Walmart with one iteration, Walmart with width
-128) and random hypergraphs of 10^4 to 10^7 incidences with one iteration of width 64. `textbook.py` is a row per
-incidence from PyTorch's own parts, and the same with torch_geometric's `MessagePassing` ("pyg"); `torch` is ours with
-EDHNN_KERNELS=torch. Times are the fastest of several, each implementation in processes of its own, two rounds in turn;
-peak memory is what a step adds to its process at the highest, and for 10^7 all that the process holds. Ours runs with
-large pages, as importing edhnn asks for; the others as PyTorch does by itself. `machine_limit.py` says what the machine
-allows. Results go to benchmarks/results/networks.json and, as a picture, networks.png.
+128) and random hypergraphs of 10^4 to 10^7 incidences with one iteration of width 64. `textbook.py` has a row per
+incidence and PyTorch's modules; "pyg" is the same with torch_geometric's `MessagePassing`; `torch` is ours with
+EDHNN_KERNELS=torch. Times are the fastest of several, each implementation in separate processes, two rounds in turns.
+Peak memory is the most that a step adds to its process, and for 10^7 the peak of the whole process. Ours runs with
+large pages, which importing edhnn enables; the others run with PyTorch's defaults. `machine_limit.py` measures the
+limit of the machine. Results go to benchmarks/results/networks.json and, as a picture, networks.png.
 """
 
 import argparse
@@ -55,7 +55,7 @@ PEERS = ("textbook", "pyg")
 
 
 def random_hypergraph(incidences: int) -> Hypergraph:
-    """A tenth as many nodes and hyperedges as incidences, ends drawn uniformly."""
+    """Draw incidences uniformly, with a tenth as many nodes and hyperedges."""
     count, generator = incidences // 10, torch.Generator().manual_seed(0)
     node = torch.randint(count, (incidences,), generator=generator)
     edge = torch.randint(count, (incidences,), generator=generator)
@@ -63,7 +63,7 @@ def random_hypergraph(incidences: int) -> Hypergraph:
 
 
 def load(name: str) -> tuple[Hypergraph, torch.Tensor, torch.Tensor, int]:
-    """The hypergraph with singletons, features as stored, labels, number of classes."""
+    """Return the hypergraph with singletons, features as stored, labels and the number of classes."""
     if name.startswith("1e"):
         hypergraph = random_hypergraph(int(float(name)))
         generator = torch.Generator().manual_seed(1)
@@ -76,7 +76,7 @@ def load(name: str) -> tuple[Hypergraph, torch.Tensor, torch.Tensor, int]:
 
 
 def present(names: Iterable[str]) -> Iterator[str]:
-    """Those whose data is here; the others are named."""
+    """Yield the names whose data is available; report the others."""
     for name in names:
         try:
             name.startswith("1e") or load_dataset(name)
@@ -129,63 +129,63 @@ class Case:
 
 
 def times(name: str, budget: float) -> dict[str, dict[str, float]]:
-    """The fastest step and inference by each, every one in processes of its own, in turn."""
+    """Return the fastest step and inference of each implementation, in separate processes, in turns."""
     best: dict[str, dict[str, float]] = {}
     for _ in range(2):
         for who in ("native", "torch", *PEERS):
             if who != "native" and name in ALONE:
                 continue
-            found = json.loads(alone("--time", name, who, str(budget / 2)))
-            old = best.setdefault(who, found)
-            best[who] = {what: min(old[what], value) for what, value in found.items()}
+            results = json.loads(alone("--time", name, who, str(budget / 2)))
+            old = best.setdefault(who, results)
+            best[who] = {what: min(old[what], value) for what, value in results.items()}
     return best
 
 
 def measure_times(name: str, who: str, budget: float) -> None:
     case = Case(name, who)
-    found = {}
+    results = {}
     if who == "native" and name not in ALONE and name != "congress":
         book = Case(name, "textbook")
         book.model = Textbook(case.model)
         ours, expected = case.inference(), book.inference()
-        found["apart"] = float((ours - expected).abs().max() / expected.abs().max())
+        results["apart"] = float((ours - expected).abs().max() / expected.abs().max())
         del book, expected
     case.step()
     for what, call in (("step", case.step), ("inference", case.inference)):
         runs: list[float] = []
         while len(runs) < 3 or (sum(runs) < budget / 2 and len(runs) < 200):
             runs.append(seconds(call))
-        found[what] = min(runs)
-    print(json.dumps(found))
+        results[what] = min(runs)
+    print(json.dumps(results))
 
 
 def alone(what: str, name: str, who: str, *rest: str) -> str:
-    pages = {"THP_MEM_ALLOC_ENABLE": "0" if who in PEERS else "1"}  # importing edhnn says 1, PyTorch itself 0
+    pages = {"THP_MEM_ALLOC_ENABLE": "0" if who in PEERS else "1"}  # importing edhnn sets 1, PyTorch's default is 0
     command, environment = [sys.executable, __file__, what, name, who, *rest], {**os.environ, **pages}
     done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
     return done.stdout.splitlines()[-1]
 
 
 def peak(name: str, who: str) -> float:
-    """Bytes that a step adds to the process at its highest; in a process of its own."""
+    """Return the most bytes that a step adds to its process, which is a separate one."""
     return float(alone("--peak", name, who))
 
 
 def measure_peak(name: str, who: str) -> None:
     case = Case(name, who)
-    if name in ALONE:  # nothing to compare with: all that the process ever held
+    if name in ALONE:  # there is no other implementation to compare with, so the peak of the process
         case.step()
         print(status("VmHWM"))
         return
-    for _ in range(2):  # what is made once (links, Adam's state) is there afterwards
+    for _ in range(2):  # afterwards everything that is made once (links, Adam's state) exists
         case.step()
     print(added_by(case.step))
 
 
 def added_by(step: Callable[[], object]) -> int:
-    """Bytes that a call adds to this process at its highest."""
+    """Return the most bytes that a call adds to this process."""
     gc.collect()
-    ctypes.CDLL(None).malloc_trim(0)  # what earlier calls gave back is to be asked for again
+    ctypes.CDLL(None).malloc_trim(0)  # return freed memory to the system, so that it counts again
     before = status("VmRSS")
     Path("/proc/self/clear_refs").write_text("5")
     step()
@@ -234,34 +234,34 @@ def main() -> None:
     )
     print(f"{'workload':10} " + " ".join(f"{title:>{width}}" for title, width in heads))
     for name in present(arguments.only):
-        found: dict[str, object] = {"settings": {**WORKLOADS[name], **DROPOUT}, **times(name, arguments.budget)}
+        results: dict[str, object] = {"settings": {**WORKLOADS[name], **DROPOUT}, **times(name, arguments.budget)}
         if not arguments.no_memory:
-            found["peak_bytes"] = {
+            results["peak_bytes"] = {
                 who: peak(name, who) for who in ("native", *PEERS) if who == "native" or name not in ALONE
             }
         hypergraph, x, _, classes = load(name)
-        found["limit"] = limit(hypergraph, x, classes, WORKLOADS[name])
-        record["workloads"][name] = found
+        results["limit"] = limit(hypergraph, x, classes, WORKLOADS[name])
+        record["workloads"][name] = results
         arguments.out.parent.mkdir(parents=True, exist_ok=True)
         arguments.out.write_text(json.dumps(record, indent=1) + "\n")
-        print(row(name, found), flush=True)
+        print(row(name, results), flush=True)
     draw(record["workloads"], arguments.out.with_suffix(".png"))
 
 
-def row(name: str, found: dict) -> str:
-    ours, book = found["native"], found.get("textbook")
-    memory = found.get("peak_bytes", {})
+def row(name: str, results: dict) -> str:
+    ours, book = results["native"], results.get("textbook")
+    memory = results.get("peak_bytes", {})
     shares = [
         f"{ours['step'] * 1e3:7.1f}ms",
-        f"{found['torch']['step'] / ours['step']:6.1f}x" if "torch" in found else "      -",
+        f"{results['torch']['step'] / ours['step']:6.1f}x" if "torch" in results else "      -",
         f"{book['step'] * 1e3:7.0f}ms" if book else "        -",
         f"{book['step'] / ours['step']:5.1f}x" if book else "     -",
-        f"{found['pyg']['step'] / ours['step']:5.1f}x" if "pyg" in found else "     -",
+        f"{results['pyg']['step'] / ours['step']:5.1f}x" if "pyg" in results else "     -",
         f"{memory['textbook'] / memory['native']:6.1f}x"
         if "textbook" in memory
         else f"{memory.get('native', np.nan) / 2**30:4.1f}GiB",
         f"{book['inference'] / ours['inference']:5.1f}x" if book else "     -",
-        f"{ours['step'] / found['limit']['step']:5.2f}x",
+        f"{ours['step'] / results['limit']['step']:5.2f}x",
     ]
     return f"{name:10} " + " ".join(shares)
 

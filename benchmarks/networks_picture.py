@@ -1,4 +1,4 @@
-"""The record of networks.py as a picture: seconds of a step by each implementation, over the machine's limit."""
+"""Draw the record of networks.py: seconds of a step by each implementation, and the machine's limit."""
 
 from pathlib import Path
 
@@ -17,13 +17,13 @@ COLOURS = {"textbook": "#b0b0b0", "pyg": "#7f7f7f", "torch": "#9ecae1", "native"
 
 
 def draw(workloads: dict, path: Path) -> None:
-    """Two panels: the datasets as bars, random hypergraphs as lines of microseconds per incidence."""
+    """Draw two panels: the datasets as bars, and random hypergraphs as lines of seconds per incidence."""
     named = [name for name in workloads if not name.startswith("1e")]
     random = sorted((name for name in workloads if name.startswith("1e")), key=float)
     figure, (left, right) = plt.subplots(1, 2, figsize=(12, 4.2), layout="constrained", width_ratios=(3, 2))
-    for place, who in enumerate(LABELS):
+    for offset, who in enumerate(LABELS):
         shown = [(at, workloads[name][who]["step"]) for at, name in enumerate(named) if who in workloads[name]]
-        left.bar([at + 0.2 * (place - 1.5) for at, _ in shown], [s for _, s in shown], 0.2, color=COLOURS[who],
+        left.bar([at + 0.2 * (offset - 1.5) for at, _ in shown], [s for _, s in shown], 0.2, color=COLOURS[who],
                  label=LABELS[who])  # fmt: skip
     for at, name in enumerate(named):
         least = workloads[name]["limit"]["step"]

@@ -1,13 +1,13 @@
-"""Proximal operators of a whole hypergraph: a NumPy loop over hyperedges, the torch kernels and the native ones.
+"""Compare proximal operators of a whole hypergraph: a NumPy loop over hyperedges, torch kernels and native kernels.
 
     python benchmarks/prox.py                             all of it, about three minutes
     python benchmarks/prox.py --largest 1e6               without the largest random hypergraph
 
 One sweep is one call: total variation, or the paper's cardinality cut (LEC), both to the power 2, on every hyperedge
-and 16 columns in single precision. The first part uses Walmart where EDHNN_DATA has it, else a random hypergraph of its
-size; the NumPy loop is timed on every 50th hyperedge and scaled. The second part times native sweeps over random
-hypergraphs of growing size: the cost per incidence should not grow. Every run is repeated and the fastest counts; times
-are wall times, and the second part gives processor time (all threads) too, which a busy machine disturbs less. Results
+and 16 columns in single precision. The first part uses Walmart if EDHNN_DATA is set, else a random hypergraph of its
+size. The NumPy loop is timed on every 50th hyperedge and scaled. The second part times native sweeps over random
+hypergraphs of growing size: the cost per incidence should not grow. Every run is repeated and the fastest counts. Times
+are wall times; the second part also gives processor time (all threads), which a busy machine disturbs less. Results
 go to benchmarks/results/prox.json.
 """
 
@@ -29,7 +29,7 @@ WALMART = (69_906, 460_630)  # hyperedges, incidences
 
 
 def random_edge_ptr(num_incidences: int) -> torch.Tensor:
-    """Hyperedges of 2 to 25 members, small ones more often, 6.6 on average as in Walmart."""
+    """Draw hyperedges of 2 to 25 members, small ones more often, 6.6 on average as in Walmart."""
     random = np.random.default_rng(0)
     size = np.minimum(2 + random.geometric(1 / 5.7, num_incidences // 6) - 1, 25)
     edge_ptr = np.concatenate([[0], np.cumsum(size)])
@@ -43,7 +43,7 @@ def walmart() -> tuple[str, torch.Tensor]:
 
 
 def paper_cut_weight(edge_ptr: torch.Tensor) -> torch.Tensor:
-    """The y of the paper's experiments: +1/half for the upper half, -1/half for the lower, 0 in the middle."""
+    """Return the y of the paper's experiments: +1/half for the upper half, -1/half for the lower, 0 in the middle."""
     size = edge_ptr.diff()
     k = size.repeat_interleave(size)
     rank = torch.arange(len(k)) - edge_ptr[:-1].repeat_interleave(size)
@@ -53,7 +53,7 @@ def paper_cut_weight(edge_ptr: torch.Tensor) -> torch.Tensor:
 
 
 def numpy_total_variation(a: np.ndarray, step: float) -> np.ndarray:
-    """One hyperedge, all its columns at once: Newton's method on the water levels."""
+    """Solve one hyperedge, all columns at once, by Newton's method on the water levels."""
     above, below = -np.sort(-a, axis=0), np.sort(a, axis=0)
     count = np.arange(1, len(a) + 1)[:, None]
     means = np.cumsum(above, axis=0) / count, np.cumsum(below, axis=0) / count
@@ -69,7 +69,7 @@ def numpy_total_variation(a: np.ndarray, step: float) -> np.ndarray:
 
 
 def numpy_cardinality(a: np.ndarray, step: float, y: np.ndarray) -> np.ndarray:
-    """One hyperedge, column by column: Newton's method on pooled violators."""
+    """Solve one hyperedge, column by column, by Newton's method on pooled violators."""
     out = np.empty_like(a)
     for d in range(a.shape[1]):
         order = np.argsort(-a[:, d], kind="stable")
@@ -87,7 +87,7 @@ def numpy_cardinality(a: np.ndarray, step: float, y: np.ndarray) -> np.ndarray:
 
 
 def pool(x: np.ndarray) -> np.ndarray:
-    """Where the blocks of the projection of x onto non-increasing sequences begin."""
+    """Return the first index of each block of the projection of x onto non-increasing sequences."""
     starts, sums, sizes = [], [], []
     for i, value in enumerate(x.tolist()):
         starts.append(i), sums.append(value), sizes.append(1)
@@ -98,12 +98,12 @@ def pool(x: np.ndarray) -> np.ndarray:
 
 
 def fastest(call: Callable[[], object], repeats: int) -> tuple[float, float]:
-    """Wall and processor seconds, each the least of all repeats."""
+    """Return wall and processor seconds, each the minimum of all repeats."""
     runs = []
     for _ in range(repeats):
-        begun = time.perf_counter(), time.process_time()
+        start = time.perf_counter(), time.process_time()
         call()
-        runs.append((time.perf_counter() - begun[0], time.process_time() - begun[1]))
+        runs.append((time.perf_counter() - start[0], time.process_time() - start[1]))
     return min(wall for wall, _ in runs), min(processor for _, processor in runs)
 
 
@@ -116,7 +116,7 @@ def with_kernels(which: str, call: Callable[[], torch.Tensor]) -> Callable[[], t
 
 
 def sweeps(edge_ptr: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, dict[str, Callable[[], torch.Tensor]]]:
-    """Values, cut weights and the two sweeps over them."""
+    """Return values, cut weights and the two sweeps over them."""
     generator = torch.Generator().manual_seed(0)
     values = torch.randn(int(edge_ptr[-1]), COLUMNS, generator=generator)
     step, cut_weight = torch.full((len(edge_ptr) - 1,), STEP), paper_cut_weight(edge_ptr)
@@ -131,7 +131,7 @@ def sweeps(edge_ptr: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, dict[str
 
 
 def compare(edge_ptr: torch.Tensor, repeats: int) -> dict[str, dict[str, float]]:
-    """Seconds of one sweep by each of the three, and how far apart their answers are."""
+    """Return the seconds of one sweep by each implementation, and the largest differences of their results."""
     values, cut_weight, calls = sweeps(edge_ptr)
     table, y, bounds = values.double().numpy(), cut_weight.numpy(), edge_ptr.tolist()
     chosen = range(0, len(bounds) - 1, SAMPLE)
@@ -142,13 +142,15 @@ def compare(edge_ptr: torch.Tensor, repeats: int) -> dict[str, dict[str, float]]
             table[bounds[e] : bounds[e + 1]], STEP, y[bounds[e] : bounds[e + 1]]
         ),
     }
-    found = {}
+    results = {}
     for name, call in calls.items():
         native, twin = with_kernels("native", call), with_kernels("torch", call)
         answer = native().double().numpy()
-        apart = max(float(np.abs(loops[name](e) - answer[bounds[e] : bounds[e + 1]]).max(initial=0.0)) for e in chosen)
+        difference = max(
+            float(np.abs(loops[name](e) - answer[bounds[e] : bounds[e + 1]]).max(initial=0.0)) for e in chosen
+        )
         seconds = dict.fromkeys(("numpy_loop", "torch", "native"), float("inf"))
-        for _ in range(repeats):  # in turn, so that a busy moment of the machine meets all three
+        for _ in range(repeats):  # in turns, so that a busy moment of the machine affects all three
             numpy_loop = fastest(lambda name=name: [loops[name](e) for e in chosen], 1)[0] / share
             for who, took in (
                 ("numpy_loop", numpy_loop),
@@ -156,27 +158,27 @@ def compare(edge_ptr: torch.Tensor, repeats: int) -> dict[str, dict[str, float]]
                 ("native", fastest(native, 5)[0]),
             ):
                 seconds[who] = min(seconds[who], took)
-        found[name] = {
+        results[name] = {
             **{f"{who}_seconds": value for who, value in seconds.items()},
             "native_over_numpy": seconds["numpy_loop"] / seconds["native"],
             "native_over_torch": seconds["torch"] / seconds["native"],
-            "largest_difference_to_numpy": apart,
+            "largest_difference_to_numpy": difference,
             "largest_difference_to_torch": float((native() - twin()).abs().max()),
         }
-    return found
+    return results
 
 
 def scaling(largest: int, repeats: int) -> dict[str, dict[str, dict[str, float]]]:
-    """Nanoseconds per incidence (of 16 columns) of a native sweep, by sweep, clock and number of incidences."""
-    found: dict[str, dict[str, dict[str, float]]] = {}
+    """Return nanoseconds per incidence (of 16 columns) of a native sweep, by sweep, clock and number of incidences."""
+    results: dict[str, dict[str, dict[str, float]]] = {}
     for incidences in (n for n in (10**5, 10**6, 10**7) if n <= largest):
         edge_ptr = random_edge_ptr(incidences)
         for name, call in sweeps(edge_ptr)[2].items():
             times = fastest(with_kernels("native", call), 1 + repeats * max(1, 10**6 // incidences))
             for clock, seconds in zip(("wall", "processor"), times, strict=True):
-                costs = found.setdefault(name, {}).setdefault(clock, {})
+                costs = results.setdefault(name, {}).setdefault(clock, {})
                 costs[str(incidences)] = 1e9 * seconds / int(edge_ptr[-1])
-    return found
+    return results
 
 
 def main() -> None:
@@ -186,7 +188,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "prox.json")
     arguments = parser.parse_args()
     if not kernels.native_available():
-        parser.error("the native kernels are not built; install edhnn where a C++17 compiler is found")
+        parser.error("the native kernels are not built; install edhnn on a machine with a C++17 compiler")
     data, edge_ptr = walmart()
     record = {
         "data": data,
@@ -215,9 +217,11 @@ def main() -> None:
 
     print(f"{data}: {record['hyperedges']} hyperedges, {record['incidences']} incidences, {COLUMNS} columns, float32")
     print(f"{'sweep':16} {'NumPy loop':>11} {'torch':>8} {'native':>8} {'native/NumPy':>13} {'native/torch':>13}")
-    for name, found in record["sweeps"].items():
-        times = f"{found['numpy_loop_seconds']:10.2f}s {found['torch_seconds']:7.2f}s {found['native_seconds']:7.3f}s"
-        print(f"{name:16} {times} {found['native_over_numpy']:12.0f}x {found['native_over_torch']:12.1f}x")
+    for name, results in record["sweeps"].items():
+        times = (
+            f"{results['numpy_loop_seconds']:10.2f}s {results['torch_seconds']:7.2f}s {results['native_seconds']:7.3f}s"
+        )
+        print(f"{name:16} {times} {results['native_over_numpy']:12.0f}x {results['native_over_torch']:12.1f}x")
     for name, clocks in record["nanoseconds_per_incidence"].items():
         for clock, cost in clocks.items():
             shown = ", ".join(f"{float(size):.0e}: {value:.0f}" for size, value in cost.items())

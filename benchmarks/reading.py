@@ -1,10 +1,11 @@
-"""Reading ten million incidences: ours beside pandas (CSV) and json.load (HIF), each in a fresh process.
+"""Compare reading ten million incidences: ours, pandas (CSV) and json.load (HIF), each in a fresh process.
 
-    make bench                                            the whole of it, about five minutes
-    python benchmarks/reading.py --incidences 1e6         smaller
+    make bench                                            all, about five minutes
+    python benchmarks/reading.py --incidences 1e6         a smaller file
 
-Time is wall time inside the process after imports; memory is the process's peak, imports included. Every reader runs
-``--repeats`` times, in turn with its rival, and the fastest run counts. Results go to benchmarks/results/reading.json.
+Time is wall time inside the process after imports. Memory is the peak of the process, including imports. Every reader
+runs ``--repeats`` times, in turns with the others, and the fastest run counts. Results go to
+benchmarks/results/reading.json.
 """
 
 import argparse
@@ -24,7 +25,7 @@ READERS = ("pandas-csv", "edhnn-csv", "json-hif", "edhnn-hif")
 
 
 def make_files(folder: Path, incidences: int) -> None:
-    """Random memberships of a tenth as many nodes and hyperedges, the same in both files."""
+    """Write random memberships to both files, with a tenth as many nodes and hyperedges."""
     random = np.random.default_rng(0)
     nodes, edges = (random.integers(0, incidences // 10, incidences).tolist() for _ in range(2))
     with (folder / "big.csv").open("w") as table, (folder / "big.hif.json").open("w") as document:
@@ -39,23 +40,23 @@ def make_files(folder: Path, incidences: int) -> None:
 
 
 def read(reader: str, folder: Path) -> None:
-    """Read one file with one reader and print time, peak memory and what was read."""
+    """Read one file with one reader and print time, peak memory and the number of rows."""
     csv, hif = folder / "big.csv", folder / "big.hif.json"
     if reader == "pandas-csv":
         import pandas
 
-        begun = time.perf_counter()
+        start = time.perf_counter()
         size = len(pandas.read_csv(csv))
     elif reader == "json-hif":
-        begun = time.perf_counter()
+        start = time.perf_counter()
         with hif.open() as stream:
             size = len(json.load(stream)["incidences"])
     else:
         import edhnn
 
-        begun = time.perf_counter()
+        start = time.perf_counter()
         size = edhnn.read_dataset(csv if reader == "edhnn-csv" else hif).hypergraph.num_incidences
-    seconds = time.perf_counter() - begun
+    seconds = time.perf_counter() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     print(json.dumps({"seconds": seconds, "peak_bytes": peak, "rows_or_memberships": size}))
 
@@ -65,10 +66,10 @@ def run(folder: Path, repeats: int) -> dict[str, dict[str, float]]:
     for _ in range(repeats):
         for reader in READERS:
             command = [sys.executable, __file__, "--read", reader, "--folder", str(folder)]
-            found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-            known = best.setdefault(reader, found)
-            known["seconds"] = min(known["seconds"], found["seconds"])
-            known["peak_bytes"] = min(known["peak_bytes"], found["peak_bytes"])
+            measured = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+            known = best.setdefault(reader, measured)
+            known["seconds"] = min(known["seconds"], measured["seconds"])
+            known["peak_bytes"] = min(known["peak_bytes"], measured["peak_bytes"])
     return best
 
 
@@ -86,7 +87,9 @@ def main() -> None:
     if arguments.folder:
         make_files(arguments.folder, int(arguments.incidences))
         return
-    with tempfile.TemporaryDirectory() as name:  # made by a process of its own: a child's peak starts at its parent's
+    with (
+        tempfile.TemporaryDirectory() as name
+    ):  # a separate process makes them, because a child's peak starts at its parent's
         command = [sys.executable, __file__, "--folder", name, "--incidences", str(arguments.incidences)]
         subprocess.run(command, check=True)
         sizes = {file.name: file.stat().st_size for file in Path(name).iterdir()}
@@ -110,10 +113,10 @@ def main() -> None:
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
     arguments.out.write_text(json.dumps(record, indent=1) + "\n")
     print(f"{'reader':12} {'seconds':>8} {'peak MB':>8}")
-    for reader, found in best.items():
-        print(f"{reader:12} {found['seconds']:8.2f} {found['peak_bytes'] / 1e6:8.0f}")
-    print(f"CSV beside pandas: {csv['time']:.2f}x the time, {csv['memory']:.2f}x the memory")
-    print(f"HIF beside json.load: {hif['time']:.2f}x the time, {hif['memory']:.2f}x the memory")
+    for reader, measured in best.items():
+        print(f"{reader:12} {measured['seconds']:8.2f} {measured['peak_bytes'] / 1e6:8.0f}")
+    print(f"CSV compared with pandas: {csv['time']:.2f}x the time, {csv['memory']:.2f}x the memory")
+    print(f"HIF compared with json.load: {hif['time']:.2f}x the time, {hif['memory']:.2f}x the memory")
 
 
 if __name__ == "__main__":

@@ -1,12 +1,14 @@
-"""A training step of ED-HNN before a change, after it, and the textbook's, in one run.
+"""Compare a training step of ED-HNN before and after a change, and the textbook version's, in one run.
 
     EDHNN_DATA=... python benchmarks/steps.py --before OLD_CHECKOUT/src      about 6 minutes
     EDHNN_DATA=... python benchmarks/steps.py --only tiny csbm-4             without an old version to compare with
 
-Each has a process of its own; they take turns, a few steps at a time, so that a disturbance of the machine meets all of
-them. Ours run with the settings of `edhnn.configure_runtime`, the textbook (`textbook.py`) as PyTorch does by itself;
-the optimiser is the same. `tiny` is 100 nodes, 500 incidences, width 64, two iterations; `csbm-4` the contextual SBM of
-alpha 4 at width 64; the datasets are at the sizes of `networks.py`. Results go to benchmarks/results/steps.json.
+Each runs in a separate process. They take turns, several steps at a time, so that a disturbance of the machine affects
+all of them. Ours run with the settings of `edhnn.configure_runtime`, the textbook version (`textbook.py`) with
+PyTorch's defaults. The optimiser is the same.
+
+`tiny` is 100 nodes, 500 incidences, width 64, two iterations; `csbm-4` the contextual SBM of alpha 4 at width 64; the
+datasets are at the sizes of `networks.py`. Results go to benchmarks/results/steps.json.
 """
 
 import argparse
@@ -34,7 +36,7 @@ SETTINGS = {"THP_MEM_ALLOC_ENABLE": "1", "MKL_CBWR": "AUTO,STRICT", "GOMP_SPINCO
 
 
 def serve(name: str, who: str) -> None:
-    """Run as many steps as each line of the input says, and write their seconds; every version of edhnn can."""
+    """Run the number of steps in each line of the input and print their seconds; works with every version of edhnn."""
     import torch
 
     from edhnn import EDHNN, EDHNNConfig, Hypergraph, add_singletons, contextual_sbm, load_dataset
@@ -58,11 +60,11 @@ def serve(name: str, who: str) -> None:
     optimiser = torch.optim.Adam(model.parameters(), lr=1e-3, fused=True)
 
     def step() -> float:
-        begun = time.perf_counter()
+        start = time.perf_counter()
         optimiser.zero_grad()
         torch.nn.functional.cross_entropy(model(x, hypergraph)[train], known).backward()
         optimiser.step()
-        return time.perf_counter() - begun
+        return time.perf_counter() - start
 
     model.train()
     step()
@@ -71,7 +73,7 @@ def serve(name: str, who: str) -> None:
 
 
 class Worker:
-    """One version in a process of its own."""
+    """One version, in a separate process."""
 
     def __init__(self, name: str, who: str, source: Path | None) -> None:
         environment = {**os.environ, **({} if who == "textbook" else SETTINGS)}
@@ -83,7 +85,7 @@ class Worker:
         self.seconds: list[float] = []
 
     def run(self, steps: int) -> list[float]:
-        """The seconds of so many steps."""
+        """Run a number of steps; return their seconds."""
         assert self.process.stdin is not None and self.process.stdout is not None
         self.process.stdin.write(f"{steps}\n")
         self.process.stdin.flush()
@@ -95,7 +97,7 @@ class Worker:
 
 
 def measure(name: str, sources: dict[str, Path | None], budget: float) -> dict[str, dict[str, float]]:
-    """The fastest and the median step of each version, in turns."""
+    """Measure the fastest and the median step of each version, in turns."""
     workers = {who: Worker(name, who, source) for who, source in sources.items()}
     sizes = {who: max(1, min(20, int(0.3 / min(worker.run(2))))) for who, worker in workers.items()}
     end = time.perf_counter() + budget
@@ -130,11 +132,11 @@ def main() -> None:
     record = {}
     print("milliseconds of a step, fastest (median)")
     for name in arguments.only:
-        found = record[name] = measure(name, sources, arguments.budget)
-        shown = [f"{who} {1e3 * t['fastest']:8.2f} ({1e3 * t['median']:8.2f})" for who, t in found.items()]
+        measured = record[name] = measure(name, sources, arguments.budget)
+        shown = [f"{who} {1e3 * t['fastest']:8.2f} ({1e3 * t['median']:8.2f})" for who, t in measured.items()]
         ratios = [
-            f"{who} / after {t['fastest'] / found['after']['fastest']:5.2f}"
-            for who, t in found.items()
+            f"{who} / after {t['fastest'] / measured['after']['fastest']:5.2f}"
+            for who, t in measured.items()
             if who != "after"
         ]
         print(f"{name:8} " + "  ".join(shown + ratios), flush=True)

@@ -1,25 +1,24 @@
-"""Measure the layout of the source: how many modules, how long, how entangled, and how far a reader walks.
+"""Measure the layout of the source: number and length of modules, imports, and the code that a command runs.
 
     python benchmarks/structure.py                    # the tree of this checkout
     python benchmarks/structure.py --src OTHER/src/edhnn --json
     PYTHONPATH=OTHER/src python benchmarks/structure.py --src OTHER/src/edhnn --paths
 
-The walks (`--paths`) run four commands with `sys.setprofile` and count the functions of the package that were called;
-frames of comprehensions, lambdas, class and module bodies are left out. The package that is imported is walked, so
-PYTHONPATH chooses it. Only the command and public names are used, so that one script measures any layout.
+The walks (`--paths`) run commands with `sys.setprofile` and count the functions of the package that are called. Frames
+of comprehensions, lambdas, class and module bodies do not count. The walks run the imported package, so PYTHONPATH
+chooses it. They use only the command and public names, so one script measures any layout.
 
-A module is private if no package takes a name from it, in `__init__.py` or in the list of public names beside it,
-`__init__.pyi`. A private
-module with one importer is half of another module, unless it is a plug-in:
+A module is private if no package imports a name from it, in `__init__.py` or in the list of public names beside it,
+`__init__.pyi`. A private module with one importer is half of another module, unless it is a plug-in:
 
-- its importer puts what it imports from it into a registry, one of the tables named in ``REGISTRIES``,
-- it loads one of the ``EXTRAS``, libraries that users may leave out, and is imported inside functions only,
+- its importer puts its names into a registry, one of the tables named in ``REGISTRIES``,
+- it loads one of the ``EXTRAS``, which are optional libraries, and is imported inside functions only,
 - it registers itself, by a decorator of this package whose name begins with ``register``, or
-- it belongs to one of the ``BACKENDS``, which hold a second implementation of what their importer offers.
+- it belongs to one of the ``BACKENDS``, which hold a second implementation of the functions of their importer.
 
-`--check` leaves with 1 if there is such a half.
+`--check` exits with 1 if there is such a half.
 
-The dotted name of a module in a string counts as an import of it: that is how tables name modules that load late.
+The dotted name of a module in a string counts as an import of it, because tables name modules that load late.
 """
 
 from __future__ import annotations
@@ -50,9 +49,9 @@ LARGEST = 5
 REGISTRIES = frozenset({"FORMATS", "POTENTIALS", "MODELS", "KINDS", "VERBS"})
 """Tables whose entries are plug-ins."""
 EXTRAS = frozenset({"huggingface_hub", "optuna", "plotly", "tensorboard"})
-"""Libraries of ours that are optional; bridges import theirs inside functions."""
+"""Our optional libraries; bridges import theirs inside functions."""
 BACKENDS = ("edhnn.kernels.torch_backend",)
-"""Packages of alternative implementations: the torch kernels serve where the native ones do not, and judge them."""
+"""Packages of alternative implementations. The torch kernels replace the native ones and are their reference."""
 
 
 @dataclass
@@ -128,7 +127,7 @@ def _imports(tree: ast.AST) -> list[ast.Import | ast.ImportFrom]:
 
 
 def _origins(node: ast.Import | ast.ImportFrom, package: str, known: set[str]) -> Iterator[tuple[str, str]]:
-    """Say for every name that an import binds which module of ours it comes from."""
+    """Yield each name that an import binds, with the module of ours that it comes from."""
     if isinstance(node, ast.Import):
         for alias in node.names:
             if alias.name in known:
@@ -160,7 +159,7 @@ def _is_registration(node: ast.expr, origins: dict[str, str]) -> bool:
 
 
 def _documentation(tree: ast.AST) -> set[ast.Constant]:
-    """Find strings that stand alone: docstrings."""
+    """Find strings that are statements: docstrings."""
     return {
         node.value for node in ast.walk(tree) if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
     }
@@ -168,15 +167,15 @@ def _documentation(tree: ast.AST) -> set[ast.Constant]:
 
 def _code_lines(text: str, tree: ast.AST) -> int:
     """Count the lines with code: neither blank, nor comment, nor docstring."""
-    told: set[int] = set()
+    documented: set[int] = set()
     for node in _documentation(tree):
-        told.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+        documented.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
     empty = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
-    found: set[int] = set()
+    lines: set[int] = set()
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type not in empty:
-            found.update(range(token.start[0], token.end[0] + 1))
-    return len(found - told)
+            lines.update(range(token.start[0], token.end[0] + 1))
+    return len(lines - documented)
 
 
 def measure_tree(package: Path) -> dict[str, Any]:
@@ -274,21 +273,21 @@ WALKS = {
 
 
 def command(words: str) -> None:
-    """Run the command in this process; what it prints is thrown away."""
+    """Run the command in this process and discard its output."""
     from edhnn.cli.main import main
 
     sys.argv = ["edhnn", *words.split()]
-    said = io.StringIO()
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(said):
+    errors = io.StringIO()
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(errors):
         try:
             main()
-        except SystemExit as left:
-            if left.code:
-                raise RuntimeError(f"`edhnn {words}` left with {left.code}: {said.getvalue()}") from left
+        except SystemExit as stop:
+            if stop.code:
+                raise RuntimeError(f"`edhnn {words}` exits with {stop.code}: {errors.getvalue()}") from stop
 
 
 def write_baskets(folder: Path) -> None:
-    """Write a table of memberships, one of nodes, and seeds."""
+    """Write a table of memberships, a table of nodes, and a table of seeds."""
     chance = random.Random(0)
     kinds = [chance.choice(("drink", "food")) for _ in range(40)]
     pairs = [(f"n{v}", f"b{e}") for e in range(30) for v in chance.sample(range(40), 4)]
@@ -312,7 +311,7 @@ def walk(name: str) -> dict[str, int]:
 
     def look(frame: FrameType, event: str, _: object) -> None:
         code = frame.f_code
-        ours = code.co_filename.startswith(package) and code.co_filename.endswith(".py")  # templates are code, too
+        ours = code.co_filename.startswith(package) and code.co_filename.endswith(".py")  # templates are code too
         function = code.co_flags & CO_OPTIMIZED and not code.co_name.startswith("<")  # a class body is not optimised
         if event == "call" and ours and function:
             calls[code] = calls.get(code, 0) + 1
@@ -338,7 +337,7 @@ def walk(name: str) -> dict[str, int]:
 
 
 def _own_lines(code: CodeType) -> int:
-    """Count a function's lines, those of its decorators included."""
+    """Count the lines of a function, including its decorators."""
     return len(_functions_of(code.co_filename).get(code.co_firstlineno, ())) or 1
 
 
@@ -353,46 +352,46 @@ def _functions_of(file: str, *, _known: dict[str, dict[int, range]] = {}) -> dic
 
 
 def main() -> None:
-    """Print what was measured."""
+    """Print the measurements."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--src", type=Path, default=ROOT / "src" / "edhnn", help="the package's folder")
-    parser.add_argument("--paths", action="store_true", help="walk the paths of the package that is imported, too")
+    parser.add_argument("--paths", action="store_true", help="also walk the paths of the imported package")
     parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument("--check", action="store_true", help="leave with 1 if a private module has one importer")
+    parser.add_argument("--check", action="store_true", help="exit with 1 if a private module has one importer")
     parser.add_argument("--walk", choices=WALKS, help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     if chosen.walk:
         print(json.dumps(walk(chosen.walk)))
         return
-    found = measure_tree(chosen.src.resolve())
+    measured = measure_tree(chosen.src.resolve())
     if chosen.paths:
         settings = {**os.environ, "OMP_NUM_THREADS": "1"}
-        found["paths"] = {}
-        for name in WALKS:  # each in a process of its own, as what is cached by one would shorten the next
+        measured["paths"] = {}
+        for name in WALKS:  # each in a separate process, because caches of one would shorten the next
             words = [sys.executable, __file__, "--walk", name]
             done = subprocess.run(words, capture_output=True, text=True, env=settings, check=False)
             if done.returncode:
                 sys.exit(f"{name}: {done.stderr}")
-            found["paths"][name] = json.loads(done.stdout)
+            measured["paths"][name] = json.loads(done.stdout)
     if chosen.check:
-        for row in found["halves"]:
+        for row in measured["halves"]:
             print(f"{row['module']} has one importer, {row['importer']}: move it there, or make it public.")
-        sys.exit(1 if found["halves"] else 0)
+        sys.exit(1 if measured["halves"] else 0)
     if chosen.json:
-        print(json.dumps(found, indent=2))
+        print(json.dumps(measured, indent=2))
         return
-    for key, value in found.items():
+    for key, value in measured.items():
         if not isinstance(value, dict | list):
             print(f"{key.replace('_', ' '):28} {value:>10,}" if key != "import_share" else f"{key:28} {value:>10.1%}")
     for key in ("plugins", "halves"):
         print(f"\n{key}, with one importer:")
-        for row in found[key]:
+        for row in measured[key]:
             print(f"  {row['module']}  <-  {row['importer']}")
-    print("\nwithout importer:", ", ".join(found["without_importer"]) or "none")
-    print("largest:", ", ".join(f"{name} {lines}" for name, lines in found["largest"].items()))
+    print("\nwithout importer:", ", ".join(measured["without_importer"]) or "none")
+    print("largest:", ", ".join(f"{name} {lines}" for name, lines in measured["largest"].items()))
     if chosen.paths:
         print(f"\n{'path':24}{'calls':>10}{'functions':>11}{'modules':>9}{'their lines':>13}{'function lines':>16}")
-        for name, row in found["paths"].items():
+        for name, row in measured["paths"].items():
             print(
                 f"{name:24}"
                 + "".join(f"{row[key]:>{width},}" for key, width in zip(row, (10, 11, 9, 13, 16), strict=True))

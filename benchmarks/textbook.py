@@ -1,8 +1,8 @@
-"""ED-HNN as the textbook has it: Algorithm 1 with a row per incidence, from PyTorch's own parts.
+"""The textbook version of ED-HNN: Algorithm 1 with a row per incidence, from PyTorch's modules.
 
-Every message is a row: the perceptron rho runs on all incidences, values travel by `index_select` and come back by
-`index_add`, features are dense, dropout is `torch.nn.Dropout`. Built from one of our models, with its parameters, so
-that the two can be compared number by number in evaluation.
+Every message is a row: the perceptron rho runs on all incidences, `index_select` gathers values and `index_add` sums
+them, features are dense, dropout is `torch.nn.Dropout`. It is built from one of our models and shares its parameters,
+so that the outputs of the two can be compared in evaluation.
 """
 
 import torch
@@ -12,8 +12,8 @@ from edhnn import EDHNN, Hypergraph
 from edhnn.nn.mlp import MLP
 
 
-def own(layer: nn.Module) -> nn.Module:
-    """PyTorch's own layer with the parameters of ours."""
+def pytorch_layer(layer: nn.Module) -> nn.Module:
+    """Return PyTorch's layer with the parameters of ours."""
     if isinstance(layer, nn.Linear):
         twin: nn.Module = nn.Linear(layer.in_features, layer.out_features, device="meta")
     elif isinstance(layer, nn.LayerNorm):
@@ -25,23 +25,23 @@ def own(layer: nn.Module) -> nn.Module:
 
 
 def plain(mlp: nn.Module) -> nn.Module:
-    """Our perceptron as a sequence of PyTorch's modules that share its parameters."""
+    """Return our perceptron as a sequence of PyTorch modules that share its parameters."""
     if not isinstance(mlp, MLP):
         return mlp
-    parts: list[nn.Module] = [] if mlp.input_norm is None else [own(mlp.input_norm)]
+    parts: list[nn.Module] = [] if mlp.input_norm is None else [pytorch_layer(mlp.input_norm)]
     for linear, norm in zip(mlp.linears[:-1], mlp.norms, strict=True):
-        parts += [own(linear), nn.ReLU(), own(norm), nn.Dropout(mlp.dropout.rate)]
-    return nn.Sequential(*parts, own(mlp.last))
+        parts += [pytorch_layer(linear), nn.ReLU(), pytorch_layer(norm), nn.Dropout(mlp.dropout.rate)]
+    return nn.Sequential(*parts, pytorch_layer(mlp.last))
 
 
 class Textbook(nn.Module):
-    """Algorithm 1 with the released update, for one of our models."""
+    """Algorithm 1 with the released update, built from one of our models."""
 
     def __init__(self, model: EDHNN) -> None:
         super().__init__()
         operator, config = model.operators[0], model.config
         self.mean, self.restart, self.iterations = config.aggregate == "mean", config.restart, config.num_iterations
-        self.encoder = nn.Sequential(nn.Dropout(config.input_dropout), own(model.encoder.linear), nn.ReLU())
+        self.encoder = nn.Sequential(nn.Dropout(config.input_dropout), pytorch_layer(model.encoder.linear), nn.ReLU())
         self.phi, self.rho = plain(operator.phi), plain(operator.rho)
         self.update, self.classifier = plain(model.updates[0].mlp), plain(model.classifier)
         self.dropout = nn.Dropout(config.dropout)

@@ -1,4 +1,4 @@
-"""The textbook's ED-HNN with torch_geometric's `MessagePassing`; apart, so that nobody else need import it."""
+"""The textbook version of ED-HNN with torch_geometric's `MessagePassing`, in a module that only PyG users import."""
 
 import torch
 from textbook import Textbook
@@ -9,7 +9,7 @@ from edhnn import EDHNN, Hypergraph
 
 
 class MessagePassed(Textbook):
-    """The same with torch_geometric's `MessagePassing`, as its users would write it."""
+    """The textbook version with torch_geometric's `MessagePassing`, as its users would write it."""
 
     def __init__(self, model: EDHNN) -> None:
         super().__init__(model)

@@ -1,11 +1,11 @@
-"""A whole `edhnn train`, ten splits of 500 epochs, beside the textbook's model in the same loop.
+"""Compare a whole `edhnn train`, ten splits of 500 epochs, with the textbook model in the same loop.
 
     EDHNN_DATA=... python benchmarks/training.py [--datasets senate cora] [--preset paper]
 
-Both models train in `edhnn.fit`: a step, an evaluation, the metrics of every epoch. Seconds of an epoch are the slope
-between two runs of a few epochs (so that what is done once does not count), in one process with all cores; the whole is
-that times 5,000. Beside it stands what ten splits take when two processes of one thread share them, as `edhnn train`
-does: measured with a few epochs in the same way. Results go to benchmarks/results/training.json.
+Both models train in `edhnn.fit`: a step, an evaluation and the metrics of every epoch. The seconds of an epoch are the
+slope between two short runs (so that the work done once does not count), in one process with all cores. A whole
+training takes 5,000 times that. The benchmark also measures, in the same way, ten splits shared by two processes of one
+thread, as `edhnn train` does. Results go to benchmarks/results/training.json.
 """
 
 import argparse
@@ -33,7 +33,7 @@ RUN = 10 * 500
 
 
 class Dense(nn.Module):
-    """The textbook's model, which takes dense features."""
+    """The textbook model with its features converted to dense."""
 
     def __init__(self, model: Textbook) -> None:
         super().__init__()
@@ -65,9 +65,9 @@ def shared_seconds(name: str, preset: str, few: int, many: int) -> float:
     def spent(epochs: int) -> float:
         plan = make_plan(dataset, preset=preset, settings={"epochs": epochs})
         with tempfile.TemporaryDirectory() as folder:
-            begun = time.perf_counter()
+            start = time.perf_counter()
             train(dataset, plan, out=Path(folder) / "run", jobs=2)
-            return time.perf_counter() - begun
+            return time.perf_counter() - start
 
     return (spent(many) - spent(few)) / (many - few)
 

@@ -1,9 +1,9 @@
-"""How long an idle thread spins before it sleeps: a training step of two threads, alone and beside other work.
+"""Compare how long an idle thread spins before it sleeps: a training step of two threads, alone and beside other work.
 
     python benchmarks/waiting.py [--steps 12]
 
-Needs Senate and Cora (EDHNN_DATA). Writes benchmarks/results/waiting.json: milliseconds, medians. `0` sleeps at once,
-`none` is what the OpenMP library does when nothing is set. The other work is a process of one thread per core.
+Needs Senate and Cora (EDHNN_DATA). Writes medians in milliseconds to benchmarks/results/waiting.json. `0` sleeps at
+once, `none` is the default of the OpenMP library. The other work is a process of one thread per core.
 """
 
 import argparse
@@ -22,10 +22,10 @@ BUSY = "import torch; torch.set_num_threads(1); x = torch.rand(512, 512)\nwhile 
 
 
 def time_steps(name: str, steps: int) -> float:
-    """Runs in a process of its own: the library reads its settings once."""
+    """Time the steps, in a separate process, because the library reads its settings only once."""
     if os.environ["GOMP_SPINCOUNT"] == "none":
         del os.environ["GOMP_SPINCOUNT"]
-    import torch  # reads it; edhnn, imported later, changes nothing for this process
+    import torch  # reads the setting; edhnn, imported later, has no effect on this process
 
     from edhnn import load_dataset
     from edhnn.models.registry import make_model
@@ -38,11 +38,11 @@ def time_steps(name: str, steps: int) -> float:
     optimiser = torch.optim.Adam(model.parameters())
     times = []
     for _ in range(steps + 2):
-        begun = time.perf_counter()
+        start = time.perf_counter()
         optimiser.zero_grad()
         torch.nn.functional.cross_entropy(model(dataset.x, dataset.hypergraph), dataset.y).backward()
         optimiser.step()
-        times.append(1000 * (time.perf_counter() - begun))
+        times.append(1000 * (time.perf_counter() - start))
     return round(median(times[2:]), 1)
 
 
@@ -61,17 +61,17 @@ def main() -> None:
     if given.time:
         print(time_steps(given.time, given.steps))
         return
-    found = {}
+    results = {}
     for name in SIZES:
         alone = measure(name, given.steps)
         busy = [subprocess.Popen([sys.executable, "-c", BUSY]) for _ in range(os.cpu_count() or 1)]
         try:
-            found[name] = {"alone": alone, "beside_other_work": measure(name, given.steps)}
+            results[name] = {"alone": alone, "beside_other_work": measure(name, given.steps)}
         finally:
             for process in busy:
                 process.kill()
-        print(name, found[name], flush=True)
-    RESULTS.write_text(json.dumps({"threads": 2, "cores": os.cpu_count(), "cases": found}, indent=2) + "\n")
+        print(name, results[name], flush=True)
+    RESULTS.write_text(json.dumps({"threads": 2, "cores": os.cpu_count(), "cases": results}, indent=2) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Adding a potential or a model touches two source files; the contract suites then test it by themselves."""
+"""Adding a potential or a model touches two source files; the contract suites then test it automatically."""
 
 import filecmp
 import os
@@ -47,7 +47,7 @@ class SumOfSquares:
         return a_ev / (1 + edge_to_incidence(2 * step_size * edge_scale(hypergraph, a_ev), hypergraph))
 '''
 
-MODEL = '''"""A toy: a linear map of what the neighbours' means say."""
+MODEL = '''"""A toy: a linear map of neighbours' means."""
 
 from dataclasses import dataclass
 
@@ -83,7 +83,7 @@ class Toy(HypergraphModel[ToyConfig]):
 
 
 def added(tmp_path, file, text, registry, lines):
-    """Copy the package, add a file and some lines after others; return the names of the files that differ."""
+    """Copy the package, add a file and insert lines in the registry; return the names of the files that differ."""
     source, copy = Path(edhnn.__file__).parent, tmp_path / "edhnn"
     shutil.copytree(source, copy, ignore=shutil.ignore_patterns("__pycache__"))
     (copy / file).write_text(text)
@@ -98,7 +98,7 @@ def added(tmp_path, file, text, registry, lines):
 
 
 def run_contract(tmp_path, suite):
-    """Run a contract suite for the toy alone; return how many tests passed."""
+    """Run a contract suite for the toy alone; return the number of passed tests."""
     quiet = ["-p", "no:cacheprovider", "-p", "no:xdist"]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", f"tests/contract/{suite}", "-k", "toy", "-q", "-o", "addopts=", *quiet],
@@ -111,7 +111,7 @@ def run_contract(tmp_path, suite):
     return int(re.search(r"(\d+) passed", done.stdout)[1])
 
 
-def test_a_potential_is_a_file_and_an_entry_of_the_registry(tmp_path):
+def test_adding_a_potential_touches_its_file_and_the_registry(tmp_path):
     lines = {
         "from edhnn.potentials.lovasz import LovaszCardinality\n": "from edhnn.potentials.toy import SumOfSquares\n",
         '    "lec": LovaszCardinality,\n': '    "toy": SumOfSquares,\n',
@@ -121,7 +121,7 @@ def test_a_potential_is_a_file_and_an_entry_of_the_registry(tmp_path):
     assert run_contract(tmp_path, "test_registered_potentials.py") >= 8
 
 
-def test_a_model_is_a_file_and_a_line_of_the_registry(tmp_path):
+def test_adding_a_model_touches_its_file_and_the_registry(tmp_path):
     lines = {'    "mlp": "baselines.mlp",\n': '    "toy": "baselines.toy",\n'}
     touched = added(tmp_path, "models/baselines/toy.py", MODEL, "models/registry.py", lines)
     assert touched == {"models/baselines/toy.py", "models/registry.py"}

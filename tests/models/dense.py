@@ -1,4 +1,4 @@
-"""Dense matrices and plain loops that judge the models, in float64 NumPy."""
+"""Reference implementations for the models: dense matrices and loops in float64 NumPy."""
 
 import numpy as np
 import torch
@@ -12,13 +12,13 @@ IN, OUT = 6, 3
 
 
 def sample(**weights) -> Hypergraph:
-    """Repeated, nested and single hyperedges; every node belongs somewhere."""
+    """Return a hypergraph with repeated, nested and singleton hyperedges and no isolated node."""
     plain = Hypergraph.from_hyperedges(EDGES, num_nodes=NODES)
     return Hypergraph(plain.node_index, plain.edge_index, NODES, len(EDGES), **weights)
 
 
 def weighted() -> Hypergraph:
-    """The sample with weights of both kinds."""
+    """Return the sample with weights of hyperedges and memberships."""
     draw = torch.Generator().manual_seed(4)
     count = sample().num_incidences
     return sample(
@@ -32,7 +32,7 @@ def features(seed: int = 0) -> torch.Tensor:
 
 
 def build(name: str, **options):
-    """A model in float64, without dropout, every parameter moved off its special values (zeros and ones)."""
+    """Make a model in float64, without dropout, with all parameters moved away from zeros and ones."""
     model = make_model(name, in_features=IN, num_classes=OUT, seed=3, **options).double().eval()
     draw = torch.Generator().manual_seed(5)
     with torch.no_grad():
@@ -46,12 +46,12 @@ def numbers(model) -> dict[str, np.ndarray]:
 
 
 def incidence(hypergraph: Hypergraph) -> tuple[np.ndarray, np.ndarray]:
-    """H with the memberships' weights, and the hyperedges' weights."""
+    """Return H with the weights of memberships, and the weights of hyperedges."""
     h = np.zeros((hypergraph.num_nodes, hypergraph.num_edges))
     weight = hypergraph.incidence_weight
     h[hypergraph.node_index, hypergraph.edge_index] = 1 if weight is None else weight.numpy()
-    own = hypergraph.edge_weight
-    return h, np.ones(hypergraph.num_edges) if own is None else own.numpy()
+    w_e = hypergraph.edge_weight
+    return h, np.ones(hypergraph.num_edges) if w_e is None else w_e.numpy()
 
 
 def layer_norm(x: np.ndarray, scale: np.ndarray, shift: np.ndarray) -> np.ndarray:
@@ -72,7 +72,7 @@ def leaky(x: np.ndarray) -> np.ndarray:
 
 
 def mlp(x: np.ndarray, weights: dict[str, np.ndarray], prefix: str) -> np.ndarray:
-    """The perceptron of models.md 1.1, from the names of its parameters."""
+    """Apply a perceptron, given its parameters by name."""
     if f"{prefix}.input_norm.weight" in weights:
         x = layer_norm(x, weights[f"{prefix}.input_norm.weight"], weights[f"{prefix}.input_norm.bias"])
     layer = 0

@@ -1,7 +1,7 @@
-"""Algorithms 1 and 2 as loops over nodes, hyperedges and memberships: slow, plain, in double precision.
+"""Algorithms 1 and 2 as simple loops over nodes, hyperedges and memberships, in double precision.
 
-Takes the parameters out of a model and the seeds of its dropout masks in the order of the forward pass, and shares
-nothing else with it. Every quantity is a list of vectors.
+The loops take the parameters of a model and the seeds of its dropout masks, in the order of the forward pass. They
+share nothing else with it. Every quantity is a list of vectors.
 """
 
 import torch
@@ -21,10 +21,10 @@ class Loops:
         self.seeds = None if seed is None else SeedStream(seed)
         like = next(model.parameters())
         ones = [1.0] * len(self.pairs)
-        given = ones if hypergraph.incidence_weight is None else hypergraph.incidence_weight.tolist()
-        own = [1.0] * len(self.members) if hypergraph.edge_weight is None else hypergraph.edge_weight.tolist()
-        self.inward = torch.tensor(given, dtype=like.dtype)
-        self.outward = torch.tensor([w * own[e] for w, (_, e) in zip(given, self.pairs, strict=True)], dtype=like.dtype)
+        inward = ones if hypergraph.incidence_weight is None else hypergraph.incidence_weight.tolist()
+        w_e = [1.0] * len(self.members) if hypergraph.edge_weight is None else hypergraph.edge_weight.tolist()
+        outward = [w * w_e[e] for w, (_, e) in zip(inward, self.pairs, strict=True)]
+        self.inward, self.outward = (torch.tensor(weights, dtype=like.dtype) for weights in (inward, outward))
 
     def drop(self, rows, rate):
         if self.seeds is None or rate == 0:
@@ -33,7 +33,7 @@ class Loops:
         if not rows:
             return rows
         mask = kernels.hash_dropout(torch.ones(len(rows), *rows[0].shape, dtype=rows[0].dtype), rate, seed)
-        return [row * kept for row, kept in zip(rows, mask, strict=True)]
+        return [row * factors for row, factors in zip(rows, mask, strict=True)]
 
     def mlp(self, mlp, rows):
         if not hasattr(mlp, "linears"):
@@ -51,9 +51,9 @@ class Loops:
         out = []
         for group in groups:
             total = torch.zeros(width, dtype=self.inward.dtype)
-            for place in group:
-                total = total + weights[place] * rows[place]
-            weight = sum(float(weights[place]) for place in group)
+            for i in group:
+                total = total + weights[i] * rows[i]
+            weight = sum(float(weights[i]) for i in group)
             out.append(total / weight if self.config.aggregate == "mean" and weight > 0 else total)
         return out
 
@@ -74,28 +74,28 @@ class Loops:
             rows.append(torch.cat([h[v], s[v], x[v], *extra]))
         return self.mlp(update.mlp, rows)
 
-    def messages(self, place, h, state):
-        """The hyperedges' messages and the next state."""
+    def messages(self, k, h, state):
+        """Return the messages of hyperedges and the next state."""
         model, width = self.model, self.config.hidden
         if not hasattr(model, "phis"):
-            spoken = self.mlp(model.operators[place].phi, h)
-            heard = [spoken[v] for v, _ in self.pairs]
+            node_messages = self.mlp(model.operators[k].phi, h)
+            messages = [node_messages[v] for v, _ in self.pairs]
         elif self.config.form == "main-text":
-            heard = self.mlp(model.phis[place], [torch.cat([h[v], state[e]]) for v, e in self.pairs])
+            messages = self.mlp(model.phis[k], [torch.cat([h[v], state[e]]) for v, e in self.pairs])
         else:
-            heard = self.mlp(model.phis[place], [torch.cat([state[i], h[v]]) for i, (v, _) in enumerate(self.pairs)])
-        m_e = self.aggregate(heard, self.inward, self.edge_groups(), width)
-        return m_e, (m_e if getattr(self.config, "form", "") == "main-text" else heard)
+            messages = self.mlp(model.phis[k], [torch.cat([state[i], h[v]]) for i, (v, _) in enumerate(self.pairs)])
+        m_e = self.aggregate(messages, self.inward, self.edge_groups(), width)
+        return m_e, (m_e if getattr(self.config, "form", "") == "main-text" else messages)
 
-    def answers(self, place, h, m_e):
+    def messages_to_nodes(self, k, h, m_e):
         if self.x_e is not None:
             m_e = [torch.cat([m, x]) for m, x in zip(m_e, self.x_e, strict=True)]
         if hasattr(self.model, "phis"):
-            return self.mlp(self.model.rhos[place], [torch.cat([h[v], m_e[e]]) for v, e in self.pairs])
-        operator = self.model.operators[place]
+            return self.mlp(self.model.rhos[k], [torch.cat([h[v], m_e[e]]) for v, e in self.pairs])
+        operator = self.model.operators[k]
         if type(operator).__name__ == "InvariantOperator":
-            answered = self.mlp(operator.rho, m_e)
-            return [answered[e] for _, e in self.pairs]
+            edge_messages = self.mlp(operator.rho, m_e)
+            return [edge_messages[e] for _, e in self.pairs]
         return self.mlp(operator.rho, [torch.cat([h[v], m_e[e]]) for v, e in self.pairs])
 
     def __call__(self, x):
@@ -107,14 +107,14 @@ class Loops:
             h = [(layer.weight @ row + layer.bias).relu() for row in self.drop(list(x), config.input_dropout)]
         x_v, state = h, None
         if hasattr(model, "initial"):
-            held = self.members if config.form == "main-text" else self.pairs
-            state = [model.initial for _ in held]
+            count = len(self.members if config.form == "main-text" else self.pairs)
+            state = [model.initial] * count
         for t in range(config.num_iterations):
-            place = t % len(model.updates)
+            k = t % len(model.updates)
             h = self.drop(h, config.dropout)
-            m_e, state = self.messages(place, h, state)
-            s = self.aggregate(self.answers(place, h, m_e), self.outward, self.node_groups(), config.hidden)
-            h = [model.activation(row) for row in self.update(model.updates[place], h, s, x_v)]
+            m_e, state = self.messages(k, h, state)
+            s = self.aggregate(self.messages_to_nodes(k, h, m_e), self.outward, self.node_groups(), config.hidden)
+            h = [model.activation(row) for row in self.update(model.updates[k], h, s, x_v)]
         return torch.stack(self.mlp(model.classifier, self.drop(h, config.dropout)))
 
 

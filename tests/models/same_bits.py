@@ -1,9 +1,9 @@
-"""Outputs and gradients of models by one thread, two and three: run by `test_same_bits`, in a process of its own.
+"""Compare outputs and gradients of models for one, two and three threads; `test_same_bits` runs it as a process.
 
     python -m tests.models.same_bits LEVEL CASES
 
 LEVEL is the instruction set of our kernels (0 portable, 1 AVX2, 2 AVX-512); PyTorch's comes from ATEN_CPU_CAPABILITY.
-CASES is a JSON list of [name, options]. Prints how many tensors were compared and the names of those that differ.
+CASES is a JSON list of [name, options]. Prints the number of compared tensors and the names of those that differ.
 """
 
 import json
@@ -20,11 +20,11 @@ THREADS = (1, 2, 3)
 
 
 def tensors(name, options, data, hypergraph, x):
-    """The output and the gradient of every parameter, by name."""
+    """Return the output and the gradient of every parameter, by name."""
     model = make_model(name, in_features=data.num_features, num_classes=2, **options).train()
     out = model(x, hypergraph)
     torch.nn.functional.cross_entropy(out, data.y).backward()
-    gradients = {place: parameter.grad for place, parameter in model.named_parameters() if parameter.grad is not None}
+    gradients = {key: parameter.grad for key, parameter in model.named_parameters() if parameter.grad is not None}
     assert gradients
     return {"output": out.detach(), **gradients}
 
@@ -49,17 +49,17 @@ def main(level, cases):
         x = data.x.to_sparse_csr() if options.pop("sparse", False) else data.x
         if MODELS[name].singletons:
             hypergraph = add_singletons(hypergraph)
-        found = []
+        results = []
         for count in THREADS:
             torch.set_num_threads(count)
-            found.append(tensors(name, options, data, hypergraph, x))
-        for other, count in zip(found[1:], THREADS[1:], strict=True):
-            for place, tensor in found[0].items():
+            results.append(tensors(name, options, data, hypergraph, x))
+        for other, count in zip(results[1:], THREADS[1:], strict=True):
+            for key, tensor in results[0].items():
                 compared += 1
-                if not torch.equal(tensor, other[place]):
-                    different.append(f"{name} {options} {place}: {count} threads")
-    said = {"capability": torch.backends.cpu.get_cpu_capability(), "compared": compared, "differ": different}
-    sys.stdout.write(json.dumps(said) + "\n")
+                if not torch.equal(tensor, other[key]):
+                    different.append(f"{name} {options} {key}: {count} threads")
+    report = {"capability": torch.backends.cpu.get_cpu_capability(), "compared": compared, "differ": different}
+    sys.stdout.write(json.dumps(report) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
-"""torch.export and torch.compile see our kernels as operators, without a break in the graph."""
+"""torch.export and torch.compile treat our kernels as operators, without graph breaks."""
 
 import subprocess
 import sys
 from pathlib import Path
 
 
-def test_models_are_exported_and_compiled_whole():
+def test_models_export_and_compile_without_graph_breaks():
     command = [sys.executable, "-W", "ignore", "-m", "tests.models.compiled"]
     done = subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr[-3000:]

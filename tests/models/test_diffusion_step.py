@@ -8,7 +8,7 @@ from edhnn.models.diffusion_step import DiffusionRegression, DiffusionRegression
 
 
 def parameters(inputs, hidden, outputs, layers):
-    """models.md's count of a perceptron with hidden norms and no input norm."""
+    """Count the parameters of a perceptron with hidden norms and no input norm."""
     if layers == 1:
         return inputs * outputs + outputs
     inner = (layers - 2) * (hidden**2 + hidden)
@@ -16,31 +16,31 @@ def parameters(inputs, hidden, outputs, layers):
 
 
 @pytest.mark.parametrize("option", [{"hidden": 0}, {"restart": 7.0}, {"rho_layers": 0}], ids=str)
-def test_sizes_that_make_no_layer_are_refused(option):
+def test_invalid_sizes_raise(option):
     with pytest.raises(UsageError, match=next(iter(option))):
         DiffusionRegressionConfig(**option)
 
 
 @pytest.mark.parametrize(("phi_layers", "rho_layers"), [(1, 1), (2, 2), (3, 2)])
-def test_parameters_are_counted(phi_layers, rho_layers):
+def test_the_number_of_parameters(phi_layers, rho_layers):
     config = DiffusionRegressionConfig(hidden=8, phi_layers=phi_layers, rho_layers=rho_layers)
-    found = sum(p.numel() for p in DiffusionRegression(config).parameters())
-    assert found == parameters(1, 8, 8, phi_layers) + parameters(9, 8, 1, rho_layers)
+    count = sum(p.numel() for p in DiffusionRegression(config).parameters())
+    assert count == parameters(1, 8, 8, phi_layers) + parameters(9, 8, 1, rho_layers)
 
 
 @pytest.mark.parametrize("equivariant", [True, False])
-def test_a_batch_is_its_members_one_by_one(equivariant):
+def test_a_batch_gives_the_same_as_its_states_one_by_one(equivariant):
     hypergraph = Hypergraph.from_hyperedges([[0, 1, 2], [2, 3], [1, 4]], num_nodes=6)
     model = DiffusionRegression(DiffusionRegressionConfig(equivariant=equivariant, hidden=8)).double()
     h = torch.randn(4, 6, 1, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     together = model(h, hypergraph)
     for k in range(4):
         torch.testing.assert_close(model(h[k : k + 1], hypergraph)[0], together[k], rtol=1e-12, atol=1e-12)
-    assert torch.equal(together[:, 5], 0.5 * h[:, 5])  # nobody speaks to an isolated node
+    assert torch.equal(together[:, 5], 0.5 * h[:, 5])  # an isolated node receives no messages
     together.sum().backward()
 
 
-def test_only_the_equivariant_layer_tells_members_apart():
+def test_only_the_equivariant_layer_distinguishes_members():
     hypergraph = Hypergraph.from_hyperedges([[0, 1]])
     h = torch.tensor([[[1.0], [2.0]]])
     config = DiffusionRegressionConfig(restart=0.0)

@@ -1,4 +1,4 @@
-"""ED-HNN and its kin against loops, Appendix C, and what a user may do with them."""
+"""ED-HNN, ED-HNN II and the invariant ablation against loops, and their error messages."""
 
 import pytest
 import torch
@@ -30,7 +30,7 @@ def weighted(num_nodes, hyperedges, which, seed):
 
 
 def scattered(model, seed):
-    """Parameters away from their initial values, so that shifts and scales of norms matter."""
+    """Move the parameters away from their initial values, so that shifts and scales of norms matter."""
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for parameter in model.parameters():
@@ -39,8 +39,8 @@ def scattered(model, seed):
 
 
 def both(model, hypergraph, x, x_e=None, *, seed=None):
-    """Outputs and gradients of the model and of the loops."""
-    found = []
+    """Return outputs and gradients of the model and of the loops."""
+    results = []
     for call in (lambda: run(model, hypergraph, x, x_e), lambda: Loops(model, hypergraph, x_e, seed=seed)(x)):
         model.zero_grad()
         x.grad = None
@@ -49,16 +49,16 @@ def both(model, hypergraph, x, x_e=None, *, seed=None):
         out = call()
         (out * torch.linspace(-1, 2, out.numel(), dtype=out.dtype).view(out.shape)).sum().backward()
         gradients = {name: parameter.grad for name, parameter in model.named_parameters()} | {"x": x.grad}
-        found.append((out.detach(), {name: g.clone() for name, g in gradients.items() if g is not None}))
-    return found
+        results.append((out.detach(), {name: g.clone() for name, g in gradients.items() if g is not None}))
+    return results
 
 
 def run(model, hypergraph, x, x_e):
     return model(x, hypergraph) if x_e is None else model(x, hypergraph, x_e)
 
 
-def assert_equal_to_loops(found, tolerance):
-    (out, gradients), (expected, expected_gradients) = found
+def assert_equal_to_loops(results, tolerance):
+    (out, gradients), (expected, expected_gradients) = results
     scale = max(1.0, float(expected.abs().max()) if expected.numel() else 0.0)
     assert float((out - expected).abs().max()) <= tolerance * scale
     for name, gradient in expected_gradients.items():
@@ -95,7 +95,7 @@ OPTIONS = {
     st.integers(0, 2**20),
 )
 @settings(max_examples=25)
-def test_equals_the_loops_forward_and_backward(name, drawn, options, weights, seed):
+def test_outputs_and_gradients_equal_the_loops(name, drawn, options, weights, seed):
     hypergraph = weighted(*drawn, weights, seed)
     model = make_model(
         name, in_features=FEATURES, num_classes=CLASSES, seed=seed, hidden=5, classifier_hidden=4, **options
@@ -110,7 +110,7 @@ def test_equals_the_loops_forward_and_backward(name, drawn, options, weights, se
 
 @pytest.mark.parametrize("kernels", ["torch", "native"])
 @pytest.mark.parametrize("name", ["ed-hnn", "ed-hnn-ii", "invariant"])
-def test_single_precision_is_near_for_one_iteration(name, kernels, monkeypatch):
+def test_single_precision_is_close_to_double_for_one_iteration(name, kernels, monkeypatch):
     monkeypatch.setattr("edhnn.kernels.backend._active", kernels)
     hypergraph = Hypergraph.from_hyperedges([[0, 1, 2, 3], [2, 3, 4], [5], [0, 4, 5]], num_nodes=7)
     options = dict(in_features=FEATURES, num_classes=CLASSES, hidden=16, num_iterations=1, dropout=0.0)
@@ -121,13 +121,13 @@ def test_single_precision_is_near_for_one_iteration(name, kernels, monkeypatch):
     torch.testing.assert_close(out.double(), expected, rtol=1e-5, atol=1e-5)
     out.square().sum().backward()
     expected.square().sum().backward()
-    for (place, a), b in zip(single.named_parameters(), double.parameters(), strict=True):
+    for (name, a), b in zip(single.named_parameters(), double.parameters(), strict=True):
         scale = float(b.grad.abs().max()) + 1e-3
-        assert float((a.grad - b.grad).abs().max()) <= 1e-5 * scale + 1e-6, place
+        assert float((a.grad - b.grad).abs().max()) <= 1e-5 * scale + 1e-6, name
 
 
-def test_the_appendix_form_keeps_a_state_of_the_node():
-    """In Algorithm 2 the message from u to e never hears of e: the loops' states at a node's memberships coincide."""
+def test_messages_of_the_appendix_form_depend_on_the_node_only():
+    """In Algorithm 2 the message from u to e does not depend on e: the states of a node's memberships are equal."""
     hypergraph = Hypergraph.from_hyperedges([[0, 1, 2], [1, 2, 3], [0, 3], [1]])
     model = make_model("ed-hnn-ii", in_features=2, num_classes=2, hidden=4, form="appendix").double().eval()
     loops = Loops(model, hypergraph)
@@ -137,12 +137,12 @@ def test_the_appendix_form_keeps_a_state_of_the_node():
     loops(torch.randn(4, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(0)))
     for _, state in seen:
         for v in range(4):
-            own = torch.stack([state[i] for i, (u, _) in enumerate(loops.pairs) if u == v])
-            assert torch.equal(own, own[:1].expand_as(own))
+            states = torch.stack([state[i] for i, (u, _) in enumerate(loops.pairs) if u == v])
+            assert torch.equal(states, states[:1].expand_as(states))
     assert len(seen) == 2
 
 
-def test_pairs_of_nodes_and_hyperedges_serve_as_a_hypergraph():
+def test_unsorted_pairs_of_nodes_and_hyperedges_are_accepted():
     hypergraph = Hypergraph.from_hyperedges([[0, 1, 2], [1, 2, 3]], num_nodes=5)
     index = torch.stack([hypergraph.node_index, hypergraph.edge_index])[:, torch.tensor([5, 0, 3, 1, 4, 2])]
     model = make_model("ed-hnn", in_features=FEATURES, num_classes=CLASSES).eval()
@@ -165,7 +165,7 @@ def test_pairs_of_nodes_and_hyperedges_serve_as_a_hypergraph():
         ("ed-hnn", {"dropout": 1.0}, "less than 1"),
         ("ed-hnn", {"restart": 1.5}, "0..1"),
         ("ed-hnn", {"hidden": 0}, "'hidden'"),
-        ("ed-hnn", {"encoder": False}, "must be their number, 4"),
+        ("ed-hnn", {"encoder": False}, "must be the number of features, 4"),
         ("ed-hnn", {"widht": 3}, "option of model"),
         ("ed-hnnn", {}, "ed-hnn"),
         ("ed-hnn-ii", {"phi_layers": 0}, "at least 1 layer"),
@@ -175,13 +175,13 @@ def test_pairs_of_nodes_and_hyperedges_serve_as_a_hypergraph():
     ],
 )
 @pytest.mark.usefixtures("without_shape_checks")
-def test_wrong_choices_are_refused(name, options, message):
+def test_invalid_options_raise(name, options, message):
     with pytest.raises(UsageError, match=message):
         make_model(name, in_features=FEATURES, num_classes=CLASSES, **options)
 
 
 @pytest.mark.usefixtures("without_shape_checks")
-def test_data_that_does_not_fit_is_refused():
+def test_data_of_the_wrong_shape_raises():
     hypergraph = Hypergraph.from_hyperedges([[0, 1]], num_nodes=3)
     model = make_model("ed-hnn", in_features=FEATURES, num_classes=CLASSES)
     with pytest.raises(DataError, match=r"\[N, 4\]"):
@@ -194,14 +194,14 @@ def test_data_that_does_not_fit_is_refused():
         model(torch.ones(3, 4), torch.zeros(3, 2, dtype=torch.long))
 
 
-def test_without_an_encoder_the_states_start_as_the_features():
+def test_without_an_encoder_the_first_state_is_the_features():
     hypergraph = Hypergraph.from_hyperedges([[0, 1, 2], [2, 3]])
     model = make_model("ed-hnn", in_features=6, num_classes=2, hidden=6, encoder=False, input_dropout=0.3).double()
     x = torch.randn(4, 6, dtype=torch.float64, requires_grad=True, generator=torch.Generator().manual_seed(1))
     assert_equal_to_loops(both(model, hypergraph, x, seed=5), 1e-10)
 
 
-def test_batch_norm_runs_by_the_definition():
+def test_batch_norm_trains_and_evaluates():
     hypergraph = Hypergraph.from_hyperedges([[0, 1, 2], [2, 3], [0, 3]])
     model = make_model("ed-hnn", in_features=4, num_classes=2, norm="batch", hidden=5)
     x = torch.randn(4, 4, generator=torch.Generator().manual_seed(1))
@@ -211,14 +211,16 @@ def test_batch_norm_runs_by_the_definition():
 
 
 def test_batch_norm_of_phi_is_over_nodes_and_of_rho_over_incidences():
-    hypergraph = Hypergraph.from_hyperedges([[0, 1, 2], [2, 3], [0, 3], [0, 1, 3]], num_nodes=6)  # two are isolated
+    hypergraph = Hypergraph.from_hyperedges(
+        [[0, 1, 2], [2, 3], [0, 3], [0, 1, 3]], num_nodes=6
+    )  # two nodes are isolated
     model = make_model("ed-hnn", in_features=4, num_classes=2, norm="batch", hidden=5, dropout=0.0, input_dropout=0.0)
     operator = model.operators[0]
     h = torch.randn(6, 5, generator=torch.Generator().manual_seed(1))
     node, edge = hypergraph.node_index, hypergraph.edge_index
-    spoken = operator.phi(h)
-    m_e = torch.stack([spoken[node[edge == e]].mean(dim=0) for e in range(4)])
-    said = operator.rho(torch.cat([h[node], m_e[edge]], dim=1))
-    alone = torch.zeros(5)
-    expected = torch.stack([said[node == v].mean(dim=0) if bool((node == v).any()) else alone for v in range(6)])
+    m_v = operator.phi(h)
+    m_e = torch.stack([m_v[node[edge == e]].mean(dim=0) for e in range(4)])
+    m_ev = operator.rho(torch.cat([h[node], m_e[edge]], dim=1))
+    isolated = torch.zeros(5)
+    expected = torch.stack([m_ev[node == v].mean(dim=0) if bool((node == v).any()) else isolated for v in range(6)])
     torch.testing.assert_close(operator.sum_to_nodes(h, hypergraph), expected)

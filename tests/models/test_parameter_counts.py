@@ -1,4 +1,4 @@
-"""Numbers of parameters, by the formulas and check values of the released models."""
+"""Numbers of parameters: formulas, and the values of the released models."""
 
 import pytest
 
@@ -24,7 +24,7 @@ def count(name: str, dataset: str = "cora", **options) -> int:
 
 
 def perceptron(wide: int, hidden: int, out: int, layers: int, *, norm: bool = True, input_norm: bool = True) -> int:
-    """P of models.md 1.1."""
+    """Return the number of parameters of a perceptron."""
     total = 2 * wide if norm and input_norm else 0
     if layers == 1:
         return total + wide * out + out
@@ -83,7 +83,7 @@ def test_ed_hnn_with_the_sizes_of_the_paper(dataset, expected):
 )
 def test_ed_hnn_with_the_sizes_of_the_readme(dataset, expected):
     options = sized(README[dataset]) | {"norm": "none" if dataset == "pubmed" else "layer"}
-    name = "ed-hnn" if options["rho_layers"] else "invariant"  # a rho of no layers does not hear the node
+    name = "ed-hnn" if options["rho_layers"] else "invariant"  # a rho of 0 layers does not depend on the node
     assert count(name, dataset, **options) == expected
 
 
@@ -109,7 +109,7 @@ def test_the_released_variants():
     assert count("jump-link", hidden=64, classifier_hidden=64) == 104_839
 
 
-def test_the_invariant_model_saves_half_of_rho_s_first_layer():
+def test_the_invariant_model_has_half_of_the_first_layer_of_rho():
     difference = perceptron(128, 64, 64, 2) - perceptron(64, 64, 64, 2)
     assert count("ed-hnn") - count("invariant") == difference
 
@@ -157,12 +157,12 @@ def test_unigcnii():
         assert count("unigcnii", layers=layers, hidden=hidden, heads=heads) == expected
 
 
-def test_the_siblings_of_unignn():
+def test_the_other_unignn_models():
     plain = F * 64 + 64 * C
     assert count("unigcn") == count("unisage") == plain
     assert count("unigin") == plain + 2
     assert count("unigat", scores="pair") == plain + 2 * (8 * 8 + C)
-    assert count("unigat") == plain + (8 * 8 + C)  # the vector the released code does not use is not made
+    assert count("unigat") == plain + (8 * 8 + C)  # without the vector that the released code does not use
 
 
 def test_hypernd():
@@ -191,7 +191,7 @@ def test_alldeepsets():
     ],
 )
 def test_allsettransformer(dataset, hidden, heads, printed):
-    unused = 4 * hidden  # batch norms of the released code that no pass reaches
+    unused = 4 * hidden  # the unused batch norms of the released code
     assert count("allsettransformer", dataset, hidden=hidden, heads=heads) == printed - unused
 
 

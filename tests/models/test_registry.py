@@ -1,4 +1,4 @@
-"""Models by name: ours are imported when asked for, a user's is registered and then found in worker processes."""
+"""Models by name: ours are imported on first use, and users' models also work in worker processes."""
 
 import json
 import os
@@ -13,7 +13,7 @@ from edhnn import Plan, TrainConfig, UsageError, make_model, train
 from edhnn.models.registry import MODELS, register_model
 from edhnn.parallel import import_shared_modules
 
-MINE = '''"""A user's model."""
+USER_MODEL = '''"""A user's model."""
 
 from dataclasses import dataclass
 
@@ -22,15 +22,15 @@ from edhnn.configuration import Configuration, Count
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MineConfig(Configuration):
+class UserConfig(Configuration):
     hidden: Count = 4
 
 
 @register_model("{name}", "a user's perceptron", singletons=False)
-class Mine(HypergraphModel[MineConfig]):
+class UserModel(HypergraphModel[UserConfig]):
     """A perceptron."""
 
-    config_class = MineConfig
+    config_class = UserConfig
 
     def build(self, config):
         self.mlp = self.make_mlp(self.in_features, config.hidden, self.num_classes, 2, norm="none", dropout=0.1)
@@ -42,16 +42,16 @@ class Mine(HypergraphModel[MineConfig]):
 
 @pytest.fixture
 def module(tmp_path, monkeypatch):
-    """Write and import a module with a user's model, from a folder that only this process knows."""
+    """Write and import a module with a user's model, from a folder that is only on this process's path."""
     name = f"model_{tmp_path.name.replace('-', '_')}"
-    (tmp_path / f"{name}.py").write_text(MINE.replace("{name}", name))
+    (tmp_path / f"{name}.py").write_text(USER_MODEL.replace("{name}", name))
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setattr("edhnn.parallel._SHARED", [])
     return __import__(name)
 
 
 @pytest.mark.usefixtures("without_shape_checks")
-def test_a_model_of_a_user_trains_in_worker_processes_like_ours(module, tiny, tmp_path):
+def test_a_user_model_trains_identically_in_worker_processes(module, tiny, tmp_path):
     name = module.__name__
     plan = Plan(model=name, options={"hidden": 5}, train=TrainConfig(epochs=2), num_splits=2)
     for jobs in (1, 2):
@@ -63,12 +63,14 @@ def test_a_model_of_a_user_trains_in_worker_processes_like_ours(module, tiny, tm
         assert (recorded["model"], recorded["options"]) == (name, {"hidden": 5})
 
 
-def test_a_name_is_registered_once(module):
+def test_a_model_name_must_be_unique(module):
     assert module.__name__ in MODELS and module.__name__ in list(MODELS)
-    register_model(module.__name__, "again")(module.Mine)  # the same class may be registered again: a module reloaded
+    register_model(module.__name__, "again")(
+        module.UserModel
+    )  # the same class may be registered again, as when a module is reloaded
     for taken in (module.__name__, "ed-hnn"):
-        with pytest.raises(UsageError, match=f"Got '{taken}', which is taken"):
-            register_model(taken, "another")(type("Other", (), {"config_class": module.MineConfig}))
+        with pytest.raises(UsageError, match=f"must be unique. '{taken}' is already registered"):
+            register_model(taken, "another")(type("Other", (), {"config_class": module.UserConfig}))
 
 
 def run(code, **environment):
@@ -82,13 +84,13 @@ def run(code, **environment):
     return done.stdout.split()
 
 
-def test_files_and_entry_points_are_plugins_and_only_the_model_asked_for_is_imported(tmp_path):
-    (tmp_path / "by_file.py").write_text(MINE.replace("{name}", "by-file"))
-    (tmp_path / "by_entry.py").write_text(MINE.replace("{name}", "by-entry"))
+def test_plugins_load_from_files_and_entry_points_and_only_requested_models_are_imported(tmp_path):
+    (tmp_path / "by_file.py").write_text(USER_MODEL.replace("{name}", "by-file"))
+    (tmp_path / "by_entry.py").write_text(USER_MODEL.replace("{name}", "by-entry"))
     info = tmp_path / "packages" / "somebody-1.0.dist-info"
     info.mkdir(parents=True)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: somebody\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[edhnn.models]\nby-entry = by_entry:Mine\n")
+    (info / "entry_points.txt").write_text("[edhnn.models]\nby-entry = by_entry:UserModel\n")
     code = f"""
 import sys
 sys.path += [{str(tmp_path)!r}, {str(info.parent)!r}]
@@ -102,13 +104,13 @@ print(*list(MODELS)[-2:])
     assert run(code, EDHNN_PLUGINS=str(tmp_path / "by_file.py")) == ["1", "26", "26", "by-entry", "by-file"]
 
 
-def test_a_plugin_that_is_not_there_is_refused_by_name(monkeypatch):
+def test_a_missing_plugin_raises_an_error_with_its_name(monkeypatch):
     monkeypatch.setenv("EDHNN_PLUGINS", "nowhere.py")
     with pytest.raises(UsageError, match="EDHNN_PLUGINS must name modules or Python files. 'nowhere.py': there is no"):
         import_shared_modules()
 
 
-def test_a_model_that_nobody_registered_is_refused_with_a_suggestion():
+def test_an_unknown_model_raises_an_error_with_a_suggestion():
     with pytest.raises(UsageError, match="Did you mean 'hgnn'"):
         make_model("hgn", in_features=3, num_classes=2)
     assert "hgn" not in MODELS and len(MODELS) == len(list(MODELS))

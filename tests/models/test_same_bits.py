@@ -1,9 +1,9 @@
-"""No sum of a training step is left to a library's choice of threads.
+"""The results of a training step do not depend on the number of threads.
 
-Two tests of one promise. The first looks at what a step asks of PyTorch: no reduction over rows is among it, on any
-processor. The others compare outputs and the gradient of every parameter bit by bit for one, two and three threads,
-with each instruction set that this processor has, PyTorch's and our own. Matrix products are MKL's, held by MKL_CBWR
-as the command sets it (docs/adr/0011).
+One test checks that a training step calls no PyTorch reduction over rows, on any processor. The others compare outputs
+and the gradient of every parameter bit by bit for one, two and three threads, with each instruction set of this
+processor, for PyTorch's kernels and ours. Matrix products use MKL with the setting of MKL_CBWR that the command makes
+(docs/adr/0011).
 """
 
 import itertools
@@ -24,7 +24,7 @@ from tests.kernels.implementations import needs_native
 from tests.kernels.instruction_sets import NAMES, available
 
 SERIAL = 32768
-"""PyTorch reduces so many entries in one thread: its GRAIN_SIZE."""
+"""PyTorch reduces up to this number of entries in one thread: its GRAIN_SIZE."""
 
 WIDTHS = (16, 32, 64, 100, 128, 256, 512)
 VARIANTS = [
@@ -44,13 +44,13 @@ VARIANTS = [
 
 
 def capabilities():
-    """The instruction sets PyTorch can be told to use here, by the name in ATEN_CPU_CAPABILITY."""
+    """Return the instruction sets that PyTorch can use here, by their names in ATEN_CPU_CAPABILITY."""
     flags = torch.backends.cpu.get_cpu_capability().lower()
     return ("default", "avx2", "avx512")[: {"default": 1, "no avx": 1, "avx2": 2, "avx512": 3}.get(flags, 1)]
 
 
 def compare(capability, level, cases):
-    """What `same_bits` says of these cases, in a process with these instruction sets."""
+    """Run `same_bits` on the cases, in a process with these instruction sets; return its report."""
     environment = {
         **os.environ,
         "ATEN_CPU_CAPABILITY": capability,
@@ -69,36 +69,36 @@ def compare(capability, level, cases):
     ]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=3000)
     assert done.returncode == 0, done.stderr
-    said = json.loads(done.stdout.splitlines()[-1])
-    counts = f"{said['compared']} tensors, {len(said['differ'])} differ"
-    sys.stdout.write(f"PyTorch {said['capability']}, our kernels {level}: {counts}\n")
-    return said
+    report = json.loads(done.stdout.splitlines()[-1])
+    counts = f"{report['compared']} tensors, {len(report['differ'])} differ"
+    sys.stdout.write(f"PyTorch {report['capability']}, our kernels {level}: {counts}\n")
+    return report
+
+
+def sized(widths):
+    return [
+        [name, {"hidden": width, "classifier_hidden": width}] for name in ("ed-hnn", "ed-hnn-ii") for width in widths
+    ]
 
 
 @needs_native
-@pytest.mark.parametrize("name", ["ed-hnn", "ed-hnn-ii"])
-def test_gradients_have_the_same_bits_for_any_number_of_threads(name):
-    best = capabilities()[-1], available()[-1]
-    said = compare(*best, [[name, {"hidden": width, "classifier_hidden": width}] for width in (16, 256)])
-    assert said["compared"] >= 100
-    assert not said["differ"]
+def test_gradients_have_the_same_bits_for_any_number_of_threads():
+    report = compare(capabilities()[-1], available()[-1], sized((16, 256)))
+    assert report["compared"] >= 200
+    assert not report["differ"]
 
 
 @needs_native
 @pytest.mark.slow
 @pytest.mark.parametrize(("capability", "level"), list(itertools.product(capabilities(), available() or NAMES[:1])))
 def test_every_model_has_the_same_bits_on_every_instruction_set(capability, level):
-    cases = [
-        [name, {"hidden": width, "classifier_hidden": width}] for name in ("ed-hnn", "ed-hnn-ii") for width in WIDTHS
-    ]
-    cases += [[name, {}] for name in MODELS] + VARIANTS
-    said = compare(capability, level, cases)
-    assert said["compared"] >= 1000
-    assert not said["differ"]
+    report = compare(capability, level, sized(WIDTHS) + [[name, {}] for name in MODELS] + VARIANTS)
+    assert report["compared"] >= 1000
+    assert not report["differ"]
 
 
 class Reductions(TorchDispatchMode):
-    """Remembers which of PyTorch's own sums run over rows, or over so many entries that threads may share them."""
+    """Records PyTorch's sums over rows, or over so many entries that several threads may share them."""
 
     ALWAYS = (
         "native_batch_norm",
@@ -114,17 +114,17 @@ class Reductions(TorchDispatchMode):
 
     def __init__(self):
         super().__init__()
-        self.found, self.ours = [], 0
+        self.sums, self.ours = [], 0
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         name = func._schema.name.removeprefix("aten::")
         self.ours += name.startswith("edhnn::")
         if name in self.ALWAYS or name.startswith(("native_batch_norm", "native_layer_norm")):
-            self.found.append(name)
+            self.sums.append(name)
         if name in self.SOMETIMES and args[0].numel() >= SERIAL:
             dims = args[1] if len(args) > 1 and isinstance(args[1], list) else None
             if not dims or 0 in dims:
-                self.found.append(f"{name} of {list(args[0].shape)} over {dims}")
+                self.sums.append(f"{name} of {list(args[0].shape)} over {dims}")
         return func(*args, **(kwargs or {}))
 
 
@@ -135,7 +135,7 @@ class Reductions(TorchDispatchMode):
     [(name, {}) for name in MODELS] + [(name, options) for name, options in VARIANTS],
     ids=lambda value: value if isinstance(value, str) else "-".join(map(str, value.values())),
 )
-def test_a_step_leaves_no_sum_over_rows_to_pytorch(name, options):
+def test_a_training_step_uses_no_pytorch_sum_over_rows(name, options):
     data = contextual_sbm(2, nodes_per_class=1500, num_hyperedges=800)
     options = {key: value for key, value in options.items() if key != "weighted"}
     x = data.x.to_sparse_csr() if options.pop("sparse", False) else data.x
@@ -144,4 +144,4 @@ def test_a_step_leaves_no_sum_over_rows_to_pytorch(name, options):
     with Reductions() as reductions:
         torch.nn.functional.cross_entropy(model(x, hypergraph), data.y).backward()
     assert reductions.ours
-    assert not reductions.found
+    assert not reductions.sums

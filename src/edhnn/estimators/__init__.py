@@ -1,4 +1,4 @@
-"""The scikit-learn face: diffusion and networks as estimators."""
+"""Diffusion and networks as scikit-learn estimators."""
 
 import lazy_loader
 

@@ -1,9 +1,9 @@
 r"""Networks as scikit-learn estimators: any model of the registry, trained by the paper's protocol.
 
-A sample is a node. ``fit(hypergraph, y, X=features)`` takes labels of some nodes (-1, or NaN for real values, means
-unlabelled) and `predict` answers for all. A `NodeSamples` in place of the hypergraph has the features and a selection
-of nodes, so that `GridSearchCV` and the like work. With ``table="features"`` a plain table stands for nodes that share
-no hyperedge.
+A sample is a node. ``fit(hypergraph, y, X=features)`` takes the labels of some nodes (-1, or NaN for real values, means
+unlabelled), and `predict` returns predictions for all. A `NodeSamples` in place of the hypergraph holds the features
+and a selection of nodes, which `GridSearchCV` and similar tools need. With ``table="features"`` a plain table holds the
+features of nodes without hyperedges.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _TUNED = ("num_iterations", "hidden", "restart", "dropout")
 
 
 class NetworkEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
-    """What the classifier and the regressor share."""
+    """Base class of the classifier and the regressor."""
 
     _task: Task
 
@@ -83,27 +83,29 @@ class NetworkEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is 
         return tags
 
     def fit(self, hypergraph: object, y: object = None, X: object = None) -> Any:  # noqa: N803
-        """Train, and keep the epoch with the best validation score.
+        """Train, and keep the parameters of the epoch with the best validation score.
 
         Args:
             hypergraph: A `Hypergraph` (then ``X`` holds the features), a `NodeSamples`, or a `NodeDataset` with
-                features. With ``table="features"`` also a plain table: features of nodes that share no hyperedge.
-            y: A label per sample; -1 (classes) or NaN (values) where unknown.
+                features. With ``table="features"`` also a plain table: features of nodes without hyperedges.
+            y: A label per sample; -1 (classes) or NaN (values) if unknown.
             X: The features, a row per node of the hypergraph.
 
         Returns:
-            Itself.
+            The fitted estimator.
 
         Raises:
-            DataError: if labels or features cannot be learned from.
-            UsageError: if a parameter is invalid, features are given twice, or a table is given where it is ambiguous.
+            DataError: if labels or features are invalid.
+            UsageError: if a parameter is invalid, features are given twice, or a plain table is given without
+                ``table``.
         """
-        config = self._model_config()
+        tuned = {name: getattr(self, name) for name in _TUNED if getattr(self, name) is not None}
+        config = make_config(self.model, **{**(self.options or {}), **tuned})
         samples = self._samples(hypergraph, X, y, reset=True)
         labels, known = self._labels(y, len(samples))
         nodes = samples.nodes[known]
         if len(np.unique(nodes)) != len(nodes):
-            raise DataError("A node must be labelled once. The selection holds a node twice.")
+            raise DataError("Each node must be labelled once. The selection contains a node twice.")
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         dataset = self._dataset(samples, nodes, labels[known])
         check_features(dataset)
@@ -116,7 +118,7 @@ class NetworkEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is 
             config, in_features=samples.shape[1], num_classes=objective.num_outputs, seed=seed
         )
         result = fit_inputs(self.model_, inputs, dataset, split, objective, train, seed=derive_seed(seed, "fit"))
-        self.model_.cpu()  # a fitted estimator can be pickled and read anywhere
+        self.model_.cpu()  # so that a fitted estimator can be unpickled on a machine without this device
         self.pretrained_ = Pretrained(
             name=self.model,
             model=self.model_,
@@ -140,44 +142,39 @@ class NetworkEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is 
 
     def _samples(self, data: object, features: object, y: object, *, reset: bool) -> NodeSamples:
         if isinstance(data, NodeSamples) and features is not None:
-            raise UsageError("A NodeSamples holds its features already: leave X out, or give the Hypergraph.")
+            raise UsageError("A NodeSamples already holds features. Leave out `X=`, or pass its Hypergraph.")
         if isinstance(data, NodeSamples | Hypergraph | NodeDataset):
             samples = data if isinstance(data, NodeSamples) else NodeSamples(data, features)
             if not samples.shape[1]:
-                raise DataError("A network needs node features. Got none.", remedy="Give them as X, a row per node.")
+                raise DataError("A network needs node features. Got none.", remedy="Pass them as `X=`, a row per node.")
             self._check_names(samples.feature_names, reset=reset)
             return samples
         if features is not None:
-            raise UsageError("With X beside it, the first argument must be a Hypergraph. Got a table.")
+            raise UsageError("With `X=` the first argument must be a Hypergraph. Got a table.")
         check_table(self, "features")
         options: dict[str, Any] = {"accept_sparse": "csr", "reset": reset, "dtype": [np.float64, np.float32]}
         if reset and self._task == "classification":
             table, _ = validate_data(self, data, y, multi_output=True, y_numeric=False, **options)
         else:
             table = validate_data(self, data, **options)
-        if reset and self._task == "regression" and y is not None:  # NaN is unknown
+        if reset and self._task == "regression" and y is not None:  # NaN means unknown
             check_array(y, ensure_2d=False, dtype=None, ensure_all_finite="allow-nan", input_name="y")
-        alone = torch.empty(0, dtype=torch.int64)
-        return NodeSamples(Hypergraph(alone, alone, table.shape[0], 0), table)
+        return NodeSamples(Hypergraph.from_hyperedges([], num_nodes=table.shape[0]), table)
 
     def _check_names(self, names: tuple[str, ...] | None, *, reset: bool) -> None:
-        """Keep the names of the columns when fitting, compare them when predicting, as scikit-learn does."""
+        """Store the names of the columns when fitting, and compare them when predicting, as scikit-learn does."""
         if reset:
             if names is not None:
                 self.feature_names_in_ = np.array(names, dtype=object)
             elif hasattr(self, "feature_names_in_"):
                 del self.feature_names_in_
             return
-        known = tuple(getattr(self, "feature_names_in_", ()))
-        if known and names is not None and known != names:
+        fitted = tuple(getattr(self, "feature_names_in_", ()))
+        if fitted and names is not None and fitted != names:
             raise DataError(
-                f"The columns of X must be those of the fit, in their order: {_shown(known)}. Got {_shown(names)}.",
+                f"The columns of X must be those of the fit, in their order: {_shown(fitted)}. Got {_shown(names)}.",
                 remedy="Select them by name: X[model.feature_names_in_].",
             )
-
-    def _model_config(self) -> Any:
-        chosen = {name: getattr(self, name) for name in _TUNED if getattr(self, name) is not None}
-        return make_config(self.model, **{**(self.options or {}), **chosen})
 
     def _train_config(self, samples: NodeSamples) -> TrainConfig:
         scaling = self.feature_scaling
@@ -192,7 +189,7 @@ class NetworkEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is 
         ).for_model(self.model)
 
     def _split(self, nodes: IntArray, dataset: NodeDataset, seed: int) -> Split:
-        """Take a share of the labelled nodes of each class for validation; the training nodes if there are too few."""
+        """Take a share of the labelled nodes of each class for validation, or the training nodes if that is none."""
         if not 0 <= self.validation_fraction < 1:
             raise UsageError(f"The validation fraction must be in [0, 1). Got {self.validation_fraction}.")
         order = nodes[np.random.default_rng(derive_seed(seed, "validation")).permutation(len(nodes))]
@@ -200,11 +197,11 @@ class NetworkEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is 
         group = dataset.y[order].numpy() if self._task == "classification" else np.zeros(len(order), dtype=int)
         valid = np.zeros(len(order), dtype=bool)
         for value in np.unique(group):
-            own = np.flatnonzero(group == value)
-            valid[own[: int(self.validation_fraction * len(own))]] = True
-        train, held = torch.from_numpy(order[~valid]), torch.from_numpy(order[valid])
-        held = held if len(held) else train
-        return Split(train, held, held)
+            members = np.flatnonzero(group == value)
+            valid[members[: int(self.validation_fraction * len(members))]] = True
+        train = torch.from_numpy(order[~valid])
+        validation = torch.from_numpy(order[valid]) if valid.any() else train
+        return Split(train, validation, validation)
 
     def _labels(self, y: object, count: int) -> tuple[Any, Any]:
         raise NotImplementedError
@@ -218,7 +215,7 @@ def _shown(names: Sequence[str]) -> str:
 
 
 def sample_targets(y: object, count: int) -> Any:
-    """Make an array of the targets, a row per sample."""
+    """Return the targets as an array, a row per sample."""
     if y is None:
         raise DataError("Fitting requires y to be passed, but the target y is None: give a label per sample.")
     labels = np.asarray(y)
@@ -228,39 +225,23 @@ def sample_targets(y: object, count: int) -> Any:
 
 
 def labelled(labels: Any) -> BoolArray:
-    """Mark the entries that are not -1; among strings and objects not "-1" either."""
+    """Mark the entries that are not -1, and, among strings and objects, not "-1"."""
     if labels.dtype.kind in "biuf":
         return np.asarray(labels != UNLABELLED)
     return np.array([label not in (UNLABELLED, str(UNLABELLED)) for label in labels.tolist()], dtype=bool)
 
 
 def accuracy_where_labelled(y: object, answers: Any, sample_weight: Any = None) -> float:
-    """Return the share of right answers among the samples whose class is known.
-
-    Raises:
-        DataError: if none is.
-    """
+    """Return the accuracy over the samples with a known class; raise if there are none."""
     labels = np.asarray(y)
     labels = labels.ravel() if labels.ndim == 2 and labels.shape[1] == 1 else labels
     true, answered, weight = _known(labels, answers, sample_weight, labelled(labels))
     return float(accuracy_score(true, answered, sample_weight=weight))
 
 
-def r2_where_known(y: object, answers: Any, sample_weight: Any = None) -> float:
-    """Return the coefficient of determination over the samples of which all values are known.
-
-    Raises:
-        DataError: if there is none.
-    """
-    values = np.asarray(y, dtype=float)
-    known = ~np.isnan(values.reshape(len(values), -1)).any(axis=1)
-    true, answered, weight = _known(values, answers, sample_weight, known)
-    return float(r2_score(true, answered, sample_weight=weight))
-
-
 def _known(y: Any, answers: Any, weight: Any, known: BoolArray) -> tuple[Any, Any, Any]:
     if not known.any():
-        raise DataError(f"A score needs samples with known labels. All {len(known)} of 'y' are unknown.")
+        raise DataError(f"A score needs samples with known labels. All {len(known)} entries of 'y' are unknown.")
     return y[known], np.asarray(answers)[known], None if weight is None else np.asarray(weight)[known]
 
 
@@ -268,31 +249,31 @@ class EDHNNClassifier(ClassifierMixin, NetworkEstimator):  # type: ignore[misc]
     """A network that classifies nodes. Paper: Algorithm 1, Section 4.1 (the protocol).
 
     Args:
-        model: A name of the registry (`edhnn models`), ``ed-hnn`` if not given.
-        num_iterations: Of models that iterate; the model's default if ``None``, as all of the next three.
+        model: A name in `edhnn.models.MODELS`.
+        num_iterations: Iterations of the model; ``None``, here and in the next three, for the model's default.
         hidden: Width.
         restart: Share of the encoded input in every step.
-        dropout: Dropout rate of the layers; that of the input features is an option of its own, ``input_dropout``.
+        dropout: Dropout rate of the layers; the rate of the input features is the separate option ``input_dropout``.
         options: Further fields of the model's configuration.
         epochs: Steps of Adam.
-        learning_rate: Adam's.
-        weight_decay: Adam's.
-        patience: Stop after so many epochs without a better validation score.
-        validation_fraction: Share of the labelled nodes of each class that selects the epoch and does not train.
+        learning_rate: Learning rate of Adam.
+        weight_decay: Weight decay of Adam.
+        patience: Number of epochs without a better validation score after which training stops.
+        validation_fraction: Share of the labelled nodes of each class that selects the epoch and is not trained on.
         feature_scaling: ``standard``, ``none``, or ``auto``: standard for dense features.
-        table: What a plain table as first argument holds: ``features``, of nodes that share no hyperedge. If ``None`` a
-            table is refused, as it could be an incidence matrix.
-        device: Where to train and predict: ``cpu``, ``cuda``, ``mps``, ... or ``auto``.
+        table: ``features`` to accept a plain table as first argument: features of nodes without hyperedges. By default
+            a table raises an error, because it could be an incidence matrix.
+        device: Device for training and prediction: ``cpu``, ``cuda``, ``mps``, ... or ``auto``.
         random_state: Seed of weights, dropout and validation nodes.
 
     Attributes:
         classes_: The classes, sorted.
         model_: The trained network.
-        pretrained_: The network with what it needs to predict elsewhere; it can be saved as a folder.
+        pretrained_: The network with its objective and scaling; it can be saved as a folder.
         best_epoch_: The selected epoch.
         n_iter_: Epochs trained.
         n_features_in_: Number of features.
-        feature_names_in_: Names of the features, where they came with names.
+        feature_names_in_: Names of the features, if they have names.
 
     Example:
         >>> from edhnn import EDHNNClassifier, contextual_sbm
@@ -318,11 +299,11 @@ class EDHNNClassifier(ClassifierMixin, NetworkEstimator):  # type: ignore[misc]
             raise DataError(f"At least one node must be labelled. All {count} entries of 'y' are {UNLABELLED}.")
         self.classes_ = np.unique(labels[known])
         if len(self.classes_) < 2:
-            hidden = int((~known).sum())
-            unlabelled = f", and {hidden} samples with {UNLABELLED}, which means unlabelled" if hidden else ""
+            num_unlabelled = int((~known).sum())
+            note = f", and {num_unlabelled} samples with {UNLABELLED}, which means unlabelled" if num_unlabelled else ""
             raise DataError(
-                f"Training needs nodes of at least 2 classes. Got 1 class, '{self.classes_[0]}'{unlabelled}.",
-                remedy=f"Give a class that is called {UNLABELLED} another name." if hidden else None,
+                f"Training needs nodes of at least 2 classes. Got 1 class, '{self.classes_[0]}'{note}.",
+                remedy=f"Rename a class that is called {UNLABELLED}." if num_unlabelled else None,
             )
         return labels, known
 
@@ -335,21 +316,21 @@ class EDHNNClassifier(ClassifierMixin, NetworkEstimator):  # type: ignore[misc]
         )
 
     def predict_proba(self, hypergraph: object, X: object = None) -> FloatArray:  # noqa: N803
-        """Predict probabilities, samples x classes; arguments as for `fit`, any hypergraph with the same features."""
+        """Predict probabilities, samples x classes, on a hypergraph with the same features; arguments as for `fit`."""
         return self._answers(hypergraph, X)
 
     def predict(self, hypergraph: object, X: object = None) -> Any:  # noqa: N803
         """Predict the most probable class of each sample."""
-        probabilities = self.predict_proba(hypergraph, X)  # refuses a classifier that is not fitted
+        probabilities = self.predict_proba(hypergraph, X)  # raises if the classifier is not fitted
         return self.classes_[probabilities.argmax(axis=1)]
 
     def score(self, hypergraph: object, y: object, sample_weight: object = None, X: object = None) -> float:  # noqa: N803
-        """Return the accuracy over the samples that have a label; -1 is none."""
+        """Return the accuracy over the samples that have a label; -1 means none."""
         return accuracy_where_labelled(y, self.predict(hypergraph, X), sample_weight)
 
 
 class EDHNNRegressor(RegressorMixin, NetworkEstimator):  # type: ignore[misc]
-    """A network that predicts real values of nodes, one or several; NaN where unknown. See `EDHNNClassifier`."""
+    """A network that predicts real values of nodes, one or several; NaN means unknown. See `EDHNNClassifier`."""
 
     _task = "regression"
 
@@ -363,10 +344,10 @@ class EDHNNRegressor(RegressorMixin, NetworkEstimator):  # type: ignore[misc]
         labels = np.asarray(sample_targets(y, count), dtype=float)
         self._flat = labels.ndim == 1
         table = labels[:, None] if self._flat else labels
-        largest = float(np.finfo(np.float32).max)  # squares of what is larger overflow 64 bits, too
+        largest = float(np.finfo(np.float32).max)  # larger values have squares that overflow even 64 bits
         if (np.abs(table) > largest).any():
             raise DataError(
-                f"'y' must be finite and at most {largest:.2g}, or NaN where unknown. Input contains infinity "
+                f"'y' must be finite and at most {largest:.2g}, or NaN if unknown. Input contains infinity "
                 "or a value too large."
             )
         known = ~np.isnan(table).all(axis=1)
@@ -380,10 +361,13 @@ class EDHNNRegressor(RegressorMixin, NetworkEstimator):  # type: ignore[misc]
         return NodeDataset(name="samples", hypergraph=samples.hypergraph, x=samples.x, y=y, task="regression")
 
     def predict(self, hypergraph: object, X: object = None) -> FloatArray:  # noqa: N803
-        """Predict the value of each sample; arguments as for `fit`, any hypergraph with the same features."""
+        """Predict the value of each sample on a hypergraph with the same features; arguments as for `fit`."""
         answers = self._answers(hypergraph, X)
         return answers[:, 0] if self._flat else answers
 
     def score(self, hypergraph: object, y: object, sample_weight: object = None, X: object = None) -> float:  # noqa: N803
-        """Return the coefficient of determination over the samples whose values are known; NaN is unknown."""
-        return r2_where_known(y, self.predict(hypergraph, X), sample_weight)
+        """Return the coefficient of determination over the samples without NaN, which means unknown."""
+        values = np.asarray(y, dtype=float)
+        known = ~np.isnan(values.reshape(len(values), -1)).any(axis=1)
+        true, answers, weight = _known(values, self.predict(hypergraph, X), sample_weight, known)
+        return float(r2_score(true, answers, sample_weight=weight))

@@ -1,8 +1,8 @@
-"""Nodes of a hypergraph as scikit-learn's samples: rows can be selected, and the hypergraph stays whole.
+"""Nodes of a hypergraph as scikit-learn samples: selecting rows selects nodes and keeps the whole hypergraph.
 
 The first argument of every estimator is a hypergraph: a `Hypergraph`, a `NodeDataset` or a `NodeSamples`. A plain table
-could be the features of the nodes as well as the incidence matrix, so an estimator refuses it unless its parameter
-``table`` says which of the two it takes.
+could hold the features of the nodes or the incidence matrix, so an estimator accepts it only if its parameter ``table``
+is set.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from edhnn.typing import IntArray
 
 @final
 class NodeSamples:
-    """Some nodes of a hypergraph with the features of all: what ``X`` is to an estimator.
+    """Selected nodes of a hypergraph with the features of all nodes: the ``X`` of an estimator.
 
-    Selecting rows, as cross-validation does, selects nodes to learn from or to predict; the hypergraph and the features
-    of the others stay visible, so that cross-validation measures what a transductive user gets.
+    Selecting rows, as cross-validation does, selects the nodes to learn from or to predict. The hypergraph and the
+    features of all nodes stay available, so cross-validation measures transductive accuracy.
 
     Args:
         hypergraph: The hypergraph, or a `NodeDataset`.
         x: Features, a row per node: an array, a sparse matrix, a tensor, or a table with named columns. Networks need
             them, label spreading does not.
-        nodes: The selected nodes; all of them if not given.
+        nodes: The selected nodes; all by default.
 
     Attributes:
-        feature_names: The columns, where they are named.
+        feature_names: The names of the columns, or ``None``.
 
     Raises:
-        DataError: if rows and nodes do not fit.
+        DataError: if the number of rows is not the number of nodes.
 
     Example:
         >>> import numpy as np
@@ -58,12 +58,12 @@ class NodeSamples:
         self.x = torch.empty(hypergraph.num_nodes, 0) if x is None else as_tensor(x)
         if self.x.shape[0] != hypergraph.num_nodes:
             raise DataError(f"Features must have a row per node, {hypergraph.num_nodes}. Got {self.x.shape[0]} rows.")
-        everybody = np.arange(hypergraph.num_nodes)
-        self.nodes: IntArray = everybody if nodes is None else everybody[np.asarray(nodes)]
+        all_nodes = np.arange(hypergraph.num_nodes)
+        self.nodes: IntArray = all_nodes if nodes is None else all_nodes[np.asarray(nodes)]
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Selected nodes, features."""
+        """Return the numbers of selected nodes and of features."""
         return len(self.nodes), self.x.shape[1]
 
     def __len__(self) -> int:
@@ -80,40 +80,32 @@ class NodeSamples:
 
 
 def _column_names(x: object) -> tuple[str, ...] | None:
-    """Return the names of a table's columns, where all are text."""
+    """Return the names of a table's columns if all are text, else ``None``."""
     names = tuple(getattr(x, "columns", ()))
     return names if names and all(isinstance(name, str) for name in names) else None
 
 
 def check_table(model: Any, meaning: str) -> None:
-    """Refuse a plain table as first argument, unless the estimator's ``table`` says what it holds.
-
-    Args:
-        model: The estimator.
-        meaning: What this estimator can take: ``features`` or ``incidence``.
-
-    Raises:
-        UsageError: and it says what to give instead.
-    """
+    """Raise unless the estimator's ``table`` is ``meaning``, so that it accepts a plain table as first argument."""
     if model.table is not None and model.table != meaning:
         raise unknown_name(f"table of {type(model).__name__}", str(model.table), [meaning])
     if model.table is None:
         raise UsageError(
             f"The first argument of {type(model).__name__} must be a Hypergraph, a NodeDataset or a NodeSamples. A "
-            "plain table could hold features of the nodes or the incidence matrix. For a matrix of incidences use "
-            f"Hypergraph.from_scipy(matrix); for a table of {meaning} alone, say so with table='{meaning}'."
+            "plain table could hold features of the nodes or the incidence matrix. For an incidence matrix use "
+            f"Hypergraph.from_scipy(matrix). For a table of {meaning} alone set table='{meaning}'."
         )
 
 
 def as_tensor(x: object) -> Tensor:
-    """Make a tensor of features: dense, or sparse CSR."""
+    """Convert features to a tensor, dense or sparse CSR."""
     if isinstance(x, Tensor):
         return x
     if sp.issparse(x):
         return sparse_features(sp.csr_array(x, dtype=np.float32))
-    given = np.asarray(x)
-    kind = np.float64 if given.dtype == np.float64 else np.float32  # 64 bits are scaled before they are rounded
-    table: npt.NDArray[Any] = np.require(given, kind, "W")  # PyTorch has no read-only tensors
+    array = np.asarray(x)
+    dtype = np.float64 if array.dtype == np.float64 else np.float32  # 64 bits are scaled before they are rounded
+    table: npt.NDArray[Any] = np.require(array, dtype, "W")  # PyTorch has no read-only tensors
     if table.ndim != 2:
         raise DataError(f"Features must be a table with a row per node. Got shape {table.shape}.")
     return torch.from_numpy(table)

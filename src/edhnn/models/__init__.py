@@ -1,4 +1,4 @@
-"""Networks by name: the ED-HNN family and what it is compared with."""
+"""Networks by name: the ED-HNN family and the baselines."""
 
 import lazy_loader
 

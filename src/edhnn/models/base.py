@@ -1,4 +1,4 @@
-"""What a model is: a call on features and a hypergraph, built from a frozen configuration."""
+"""The base class of all models: built from a frozen configuration, called with features and a hypergraph."""
 
 from __future__ import annotations
 
@@ -23,25 +23,22 @@ Config = TypeVar("Config")
 class HypergraphModel(nn.Module, Generic[Config]):
     """A network on the nodes of a hypergraph: ``model(x, hypergraph) -> [N, num_classes]``.
 
-    A subclass names its configuration (``config_class``), makes its layers in `build` and runs them in `forward`.
+    A subclass sets ``config_class``, makes its layers in `build` and applies them in `forward`.
 
     Args:
-        config: The choices of the model; the defaults of its ``config_class`` if not given.
+        config: The model's configuration; ``config_class()`` by default.
         in_features: Columns of the features.
         num_classes: Columns of the output.
-        seed: Seed of the initial weights, the dropout masks and whatever else is drawn.
+        seed: Seed of the initial weights, the dropout masks and all other random draws.
 
     Attributes:
-        config: What it was built from.
-        in_features: Columns of the features it takes.
-        num_classes: Columns of its output.
-        seeds: The stream its dropout masks come from.
+        seeds: The source of the seeds of dropout masks.
     """
 
     config_class: ClassVar[type[Any]]
     config: Config
     generator: torch.Generator
-    """Source of the initial weights; there while `build` runs."""
+    """Source of the initial weights; exists only while `build` runs."""
 
     def __init__(self, config: Config | None = None, *, in_features: int, num_classes: int, seed: int = 0) -> None:
         super().__init__()
@@ -66,11 +63,11 @@ class HypergraphModel(nn.Module, Generic[Config]):
         raise NotImplementedError
 
     def num_parameters(self) -> int:
-        """Count the numbers that are learned."""
+        """Count the trainable parameters."""
         return sum(parameter.numel() for parameter in self.parameters() if parameter.requires_grad)
 
     def make_dropout(self, rate: float) -> Dropout:
-        """Make a dropout that draws from the model's stream."""
+        """Make a dropout layer that takes its seeds from the model."""
         return Dropout(rate, self.seeds)
 
     def make_mlp(
@@ -84,7 +81,7 @@ class HypergraphModel(nn.Module, Generic[Config]):
         input_norm: bool = True,
         dropout: float = 0.0,
     ) -> MLP:
-        """Make a perceptron that draws its weights and masks from the model's streams."""
+        """Make a perceptron that takes its initial weights and dropout seeds from the model."""
         return MLP(
             in_features,
             hidden,
@@ -98,7 +95,7 @@ class HypergraphModel(nn.Module, Generic[Config]):
         )
 
     def make_classifier(self, width: int) -> MLP:
-        """Make the perceptron from states of a width to the outputs, for configurations that describe one."""
+        """Make the perceptron from states of width ``width`` to the outputs; the configuration has its options."""
         config: Any = self.config
         return self.make_mlp(
             width,
@@ -112,12 +109,12 @@ class HypergraphModel(nn.Module, Generic[Config]):
 
 
 def as_hypergraph(hypergraph: HypergraphLike, x: Tensor) -> Hypergraph:
-    """Return the hypergraph, made from pairs where pairs are given, with a node per row of ``x``."""
+    """Return a hypergraph with one node per row of ``x``; convert it from pairs if needed."""
     if not isinstance(x, Tensor):
         raise DataError(f"Features must be a tensor. Got a {type(x).__name__}.", remedy="Use torch.as_tensor(...).")
     if not isinstance(hypergraph, Hypergraph | Tensor):
         raise DataError(
-            f"A model takes a Hypergraph, or pairs [2, I] as a tensor. Got a {type(hypergraph).__name__}.",
+            f"A model needs a Hypergraph, or pairs [2, I] as a tensor. Got a {type(hypergraph).__name__}.",
             remedy="Make one with Hypergraph.from_hyperedges(...) or Hypergraph.from_scipy(...).",
         )
     if isinstance(hypergraph, Tensor):
@@ -131,7 +128,9 @@ def as_hypergraph(hypergraph: HypergraphLike, x: Tensor) -> Hypergraph:
 
 
 def refuse_weights(hypergraph: Hypergraph, model: str, why: str, *names: str) -> None:
-    """Refuse weights that a model has no place for, rather than ignore them."""
+    """Raise if the hypergraph has weights that the model does not support."""
     for name in names:
         if getattr(hypergraph, name) is not None:
-            raise UsageError(f"{model} cannot honour '{name}': {why}. Give it a hypergraph without, or another model.")
+            raise UsageError(
+                f"{model} does not support '{name}': {why}. Use a hypergraph without it, or another model."
+            )

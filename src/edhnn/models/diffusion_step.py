@@ -1,14 +1,15 @@
-r"""One layer that learns a diffusion step from pairs of states.
+r"""A one-layer model that learns a diffusion step from pairs of states.
 
 $$ \hat h_v = (1 - \alpha) \sum_{e \ni v} \hat\rho([h_v ; m_e]) + \alpha h_v,
    \quad m_e = \sum_{u \in e} \hat\phi(h_u). $$
 
-No encoder, no classifier, no norm on the input. Paper: Section 4.4, Appendix F.5.
+It has no encoder, no classifier and no input norm. Paper: Section 4.4, Appendix F.5.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import final
 
 import torch
@@ -28,7 +29,7 @@ from edhnn.seeding import SeedStream, derive_seed
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiffusionRegressionConfig(Configuration):
-    r"""Choices of the one-layer model.
+    r"""Options of the one-layer model.
 
     Attributes:
         hidden: Width of the hidden states of hyperedges and of the perceptrons.
@@ -37,7 +38,7 @@ class DiffusionRegressionConfig(Configuration):
         aggregate: ``sum`` or ``mean``.
         restart: $\alpha$.
         norm: Norm inside the perceptrons.
-        equivariant: Whether $\hat\rho$ hears $h_v$ too; without it the layer is the invariant one.
+        equivariant: Whether $h_v$ is an input of $\hat\rho$; otherwise the layer is invariant.
     """
 
     hidden: Count = 64
@@ -53,43 +54,31 @@ class DiffusionRegression(nn.Module):
     """A learned diffusion step. Paper: Section 4.4, Appendix F.5.
 
     Args:
-        config: Its choices; the defaults if not given.
+        config: Its options.
         width: Columns of the states.
-        seed: Of the initial weights.
+        seed: Seed of the initial weights.
     """
 
     def __init__(self, config: DiffusionRegressionConfig | None = None, *, width: int = 1, seed: int = 0) -> None:
         super().__init__()
         self.config = config = config or DiffusionRegressionConfig()
         seeds, generator = SeedStream(seed), torch.Generator().manual_seed(derive_seed(seed, "weights"))
-
-        def mlp(inputs: int, outputs: int, layers: int) -> MLP:
-            return MLP(
-                inputs,
-                config.hidden,
-                outputs,
-                layers,
-                norm=config.norm,
-                input_norm=False,
-                seeds=seeds,
-                generator=generator,
-            )
-
-        phi = mlp(width, config.hidden, config.phi_layers)
+        mlp = partial(MLP, norm=config.norm, input_norm=False, seeds=seeds, generator=generator)
+        phi = mlp(width, config.hidden, config.hidden, config.phi_layers)
         if config.equivariant:
-            rho = mlp(width + config.hidden, width, config.rho_layers)
+            rho = mlp(width + config.hidden, config.hidden, width, config.rho_layers)
             self.operator: nn.Module = EquivariantOperator(phi, rho, aggregate=config.aggregate)
         else:
-            rho = mlp(config.hidden, width, config.rho_layers)
+            rho = mlp(config.hidden, config.hidden, width, config.rho_layers)
             self.operator = InvariantOperator(phi, rho, aggregate=config.aggregate)
 
     def forward(self, h: Float[Tensor, "B N D"], hypergraph: Hypergraph) -> Float[Tensor, "B N D"]:
-        """The next states of a batch of states on one hypergraph."""
+        """Return the next states of a batch of states on one hypergraph."""
         flat = h.flatten(0, 1)
         s = self.operator.sum_to_nodes(flat, copies_of(hypergraph, len(h)))  # type: ignore[operator]
         return torch.lerp(s, flat, self.config.restart).view(h.shape)
 
 
 def copies_of(hypergraph: Hypergraph, count: int) -> Hypergraph:
-    """The batch's hypergraph, kept while the single one lives."""
+    """Return ``count`` disjoint copies of the hypergraph as one; cached on the hypergraph."""
     return cached_per_hypergraph(hypergraph, ("copies", count), lambda: disjoint_copies(hypergraph, count))

@@ -1,4 +1,4 @@
-r"""ED-HNN: the paper's Algorithm 1, its invariant ablation, and the released code's form of it.
+r"""ED-HNN: the paper's Algorithm 1, its form in the released code, and the invariant ablation.
 
 For $t = 0, \dots, L-1$, with the same $\hat\phi, \hat\rho, \hat\varphi$ every time,
 
@@ -7,8 +7,8 @@ For $t = 0, \dots, L-1$, with the same $\hat\phi, \hat\rho, \hat\varphi$ every t
 3. $m_{e \to v} = \hat\rho([h_v ; m_e])$ on every incidence, summed at the nodes: $s_v$,
 4. $h_v \leftarrow \hat\varphi([h_v ; s_v ; x_v ; d_v])$, or as released $\hat\varphi((1 - \alpha) s_v + \alpha x_v)$.
 
-$x$ is the encoded input, $h$ starts from it, and a classifier reads the last state. The family shares the encoder and
-the classifier (`EncoderClassifierModel`).
+$x$ is the encoded input and the first state $h$. A classifier maps the last state to the outputs. All models of the
+family share the encoder and the classifier (`EncoderClassifierModel`).
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ ActivationName = Literal["relu", "prelu", "identity"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EncoderClassifierConfig(Configuration):
-    """Choices around the iterations; the defaults are the released code's.
+    """Options of the encoder, the iterations and the classifier. The defaults are the released code's.
 
     Attributes:
         num_iterations: Diffusion iterations.
-        hidden: Width of the states and of the perceptrons inside.
+        hidden: Width of the states and of the perceptrons of the iterations.
         classifier_layers: Layers of the classifier.
         classifier_hidden: Its width.
-        norm: Norm of all perceptrons: ``layer``, ``batch`` or ``none``; inside also on their inputs.
+        norm: Norm of all perceptrons: ``layer``, ``batch`` or ``none``; also on the inputs of those in the iterations.
         activation: After each iteration: ``relu``, ``prelu`` or ``identity``.
-        dropout: Rate everywhere but on the features.
-        input_dropout: Rate on the features.
-        encoder: Encode the features by ReLU(Linear(x)); without it the states start as the features themselves.
+        dropout: Dropout rate everywhere except on the features.
+        input_dropout: Dropout rate on the features.
+        encoder: Whether the first state is ReLU(Linear(x)); otherwise it is the features.
     """
 
     num_iterations: Count = 2
@@ -65,10 +65,10 @@ Config = TypeVar("Config", bound=EncoderClassifierConfig)
 
 
 class EncoderClassifierModel(HypergraphModel[Config]):
-    """An encoder, iterations (the subclass's) and a classifier."""
+    """An encoder, iterations that a subclass defines, and a classifier."""
 
     def build(self, config: Config) -> None:
-        """Make the encoder, the iterations and the classifier; weights are drawn in the order of the forward pass."""
+        """Make the encoder, the iterations and the classifier; draw their weights in the order of the forward pass."""
         self.num_iterations = config.num_iterations
         self.encoder: FeatureLayer | None = None
         if config.encoder:
@@ -81,8 +81,7 @@ class EncoderClassifierModel(HypergraphModel[Config]):
             )
         elif self.in_features != config.hidden:
             raise UsageError(
-                f"Without an encoder the states are the features: 'hidden' must be their number, {self.in_features}. "
-                f"Got {config.hidden}."
+                f"Without an encoder 'hidden' must be the number of features, {self.in_features}. Got {config.hidden}."
             )
         self.input_dropout = self.make_dropout(0.0 if config.encoder else config.input_dropout)
         self.dropout = self.make_dropout(config.dropout)
@@ -91,21 +90,21 @@ class EncoderClassifierModel(HypergraphModel[Config]):
         self.classifier = self.make_classifier(config.hidden)
 
     def build_iterations(self, config: Config) -> None:
-        """Make what runs between the encoder and the classifier."""
+        """Make the layers between the encoder and the classifier."""
         raise NotImplementedError
 
     def make_inner(self, in_features: int, num_layers: int, *, plain: bool = False) -> MLP:
-        """Make a perceptron inside the iterations; a plain one has neither norm nor dropout."""
+        """Make a perceptron of the iterations; a plain one has neither norm nor dropout."""
         width, norm = self.config.hidden, "none" if plain else self.config.norm
         dropout = 0.0 if plain else self.config.dropout
         return self.make_mlp(in_features, width, width, num_layers, norm=norm, dropout=dropout)
 
     def make_inner_or_identity(self, in_features: int, num_layers: int) -> nn.Module:
-        """Make a perceptron inside the iterations, or the identity for 0 layers."""
+        """Make a perceptron of the iterations, or the identity for 0 layers."""
         return self.make_inner(in_features, num_layers) if num_layers else nn.Identity()
 
     def encode(self, x: Tensor) -> Float[Tensor, "N D"]:
-        """The first state."""
+        """Return the first state."""
         if self.encoder is None:
             check_features(x, self.config.hidden)
             out: Tensor = self.input_dropout(dense_features(x, self.classifier.last.weight))
@@ -114,7 +113,7 @@ class EncoderClassifierModel(HypergraphModel[Config]):
         return encoded
 
     def advance(self, z: Float[Tensor, "N D"]) -> Float[Tensor, "N D"]:
-        """The next state: the activation, and the dropout of whoever hears it, in one pass where that is ReLU."""
+        """Apply the activation, and the dropout before the next layer; one fused pass if the activation is ReLU."""
         if isinstance(self.activation, nn.ReLU):
             return kernels.row_activation(z, dropout=self.dropout.active_rate, seed=self.dropout.seed())
         out: Tensor = self.dropout(self.activation(z))
@@ -126,7 +125,7 @@ Update = Literal["restart", "concat"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EDHNNConfig(EncoderClassifierConfig):
-    r"""ED-HNN's choices; the defaults are the released code's.
+    r"""Options of ED-HNN. The defaults are the released code's.
 
     Attributes:
         phi_layers: Layers of $\hat\phi$; 0 for the identity.
@@ -135,9 +134,9 @@ class EDHNNConfig(EncoderClassifierConfig):
         aggregate: ``sum`` as printed, ``mean`` as released.
         update: ``concat`` as printed, ``restart`` as released.
         restart: $\alpha$ of the restart.
-        degree: How ``concat`` hears of $d_v$: ``log``, ``count`` or ``none``.
+        degree: How $d_v$ enters ``concat``: ``log``, ``count`` or ``none``.
         tied: Whether the iterations share their weights, as in the paper.
-        edge_features: Columns of features of hyperedges, handed to $\hat\rho$ beside $m_e$.
+        edge_features: Columns of the hyperedge features, which are an input of $\hat\rho$ beside $m_e$.
     """
 
     phi_layers: Natural = 2
@@ -155,7 +154,7 @@ EDHNNFamilyConfig = TypeVar("EDHNNFamilyConfig", bound=EDHNNConfig)
 
 
 class UpdatedModel(EncoderClassifierModel[EDHNNFamilyConfig]):
-    """What ED-HNN and ED-HNN II share beyond the encoder: step 4."""
+    """Base of ED-HNN and ED-HNN II, which share step 4."""
 
     def _update(self, config: EDHNNConfig) -> nn.Module:
         if config.update == "restart":
@@ -200,7 +199,7 @@ class EDHNN(UpdatedModel[EDHNNConfig]):
         Args:
             x: Features, dense or sparse CSR.
             hypergraph: The hypergraph, or pairs of nodes and hyperedges.
-            x_e: Features of hyperedges, if the configuration has a place for them.
+            x_e: Features of hyperedges, required if ``edge_features`` is not 0.
 
         Returns:
             A row per node.
@@ -221,7 +220,7 @@ class EDHNN(UpdatedModel[EDHNNConfig]):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InvariantConfig(EDHNNConfig):
-    r"""The invariant ablation's choices: ED-HNN's, where $\hat\rho$ may have 0 layers (released for four datasets)."""
+    r"""Options of the invariant ablation: ED-HNN's, but $\hat\rho$ may have 0 layers (released for four datasets)."""
 
 
 @register_model("invariant", "ED-HNN with one message for all members, Appendix D")
@@ -233,15 +232,15 @@ class Invariant(EDHNN):
     def _operator(self, config: EDHNNConfig) -> nn.Module:
         phi = self.make_inner_or_identity(config.hidden, config.phi_layers)
         if config.rho_layers == 0 and config.edge_features:
-            raise UsageError("Features of hyperedges need a rho of at least 1 layer. Got 0.")
+            raise UsageError("Hyperedge features need a rho of at least 1 layer. Got 0.")
         wide = config.hidden + config.edge_features
         rho = self.make_inner(wide, config.rho_layers) if config.rho_layers else nn.Identity()
         return InvariantOperator(phi, rho, aggregate=config.aggregate)
 
 
 def check_edge_features(wanted: int, x_e: Tensor | None, hypergraph: Hypergraph) -> None:
-    """Features of hyperedges are there if and only if the model has a place for them."""
+    """Check that hyperedge features are given if and only if the model expects them."""
     given = None if x_e is None else list(x_e.shape)
     if given != ([hypergraph.num_edges, wanted] if wanted else None):
         place = f"of shape [{hypergraph.num_edges}, {wanted}]" if wanted else "absent"
-        raise UsageError(f"Features of hyperedges must be {place} (edge_features={wanted}). Got {given}.")
+        raise UsageError(f"Hyperedge features must be {place} (edge_features={wanted}). Got {given}.")

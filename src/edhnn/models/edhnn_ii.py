@@ -1,12 +1,12 @@
-r"""ED-HNN II: messages to hyperedges know what the hyperedge held before.
+r"""ED-HNN II: messages to a hyperedge depend on its previous state.
 
 The paper defines it twice, and the definitions differ. With $h_u$ the state and $b$ one learned vector,
 
 - main text: $m_{u \to e}^t = \hat\phi([h_u^t ; m_e^{t-1}])$, $m_e^t = \sum_u m_{u \to e}^t$, from $m_e^{-1} = b$;
 - Algorithm 2: $m_{u \to e}^t = \hat\phi([m_{u \to e}^{t-1} ; h_u^t])$, from $m_{u \to e}^{-1} = b$.
 
-In the second the message never hears of $e$, by induction: it is a state of the node, and is kept as one. Steps 3 and 4
-are ED-HNN's.
+In the second form the message does not depend on $e$ (by induction), so it is stored as a state of the node. Steps 3
+and 4 are ED-HNN's.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Form = Literal["main-text", "appendix"]
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EDHNNIIConfig(EDHNNConfig):
-    r"""ED-HNN II's choices: ED-HNN's and the form; $\hat\phi$ has at least one layer.
+    r"""Options of ED-HNN II: ED-HNN's and the form. $\hat\phi$ has at least one layer.
 
     Attributes:
         form: ``main-text`` or ``appendix``.
@@ -44,7 +44,7 @@ class EDHNNIIConfig(EDHNNConfig):
     form: Form = "main-text"
 
 
-@register_model("ed-hnn-ii", "messages that know the hyperedge's last state, Algorithm 2")
+@register_model("ed-hnn-ii", "messages that depend on the hyperedge's last state, Algorithm 2")
 class EDHNNII(UpdatedModel[EDHNNIIConfig]):
     r"""ED-HNN II. Paper: Section 3.2 (main text), Algorithm 2.
 
@@ -54,11 +54,13 @@ class EDHNNII(UpdatedModel[EDHNNIIConfig]):
     config_class = EDHNNIIConfig
 
     def build(self, config: EDHNNIIConfig) -> None:
-        """Refuse what the messages of ED-HNN II cannot have, then make the layers."""
+        """Check the options of the messages, then make the layers."""
         if config.phi_layers < 1:
             raise UsageError(f"The phi of ED-HNN II must have at least 1 layer. Got {config.phi_layers}.")
         if config.norm == "batch":
-            raise UsageError("ED-HNN II has no batch norm: phi runs on incidences. Use norm 'layer' or 'none'.")
+            raise UsageError(
+                "ED-HNN II does not support batch norm, because phi runs on incidences. Use norm 'layer' or 'none'."
+            )
         super().build(config)
 
     def build_iterations(self, config: EDHNNIIConfig) -> None:
@@ -73,16 +75,7 @@ class EDHNNII(UpdatedModel[EDHNNIIConfig]):
     def forward(
         self, x: Tensor, hypergraph: HypergraphLike, x_e: Float[Tensor, "E F"] | None = None
     ) -> Float[Tensor, "N C"]:
-        """Return the outputs for every node.
-
-        Args:
-            x: Features, dense or sparse CSR.
-            hypergraph: The hypergraph, or pairs of nodes and hyperedges.
-            x_e: Features of hyperedges, if the configuration has a place for them.
-
-        Returns:
-            A row per node.
-        """
+        """Return the outputs for every node; the arguments are those of `EDHNN.forward`."""
         hypergraph = as_hypergraph(hypergraph, x)
         check_edge_features(self.config.edge_features, x_e, hypergraph)
         x_v = self.encode(x)
@@ -107,15 +100,9 @@ class EDHNNII(UpdatedModel[EDHNNIIConfig]):
         return out
 
     def _messages_to_edges(self, phi: MLP, layer: SplitLayer, h: Tensor, m_e: Tensor, hypergraph: Hypergraph) -> Tensor:
-        r"""The next messages of hyperedges, $\sum_u \hat\phi([h_u ; m_e])$."""
-        return pairwise_mlp_sum(
-            phi,
-            layer,
-            m_e,
-            h,
-            kernels.edge_links(hypergraph),
-            weighing_at_edges(hypergraph, h, self.config.aggregate),
-        )
+        r"""Return the next messages of hyperedges, $\sum_u \hat\phi([h_u ; m_e])$."""
+        weighing = weighing_at_edges(hypergraph, h, self.config.aggregate)
+        return pairwise_mlp_sum(phi, layer, m_e, h, kernels.edge_links(hypergraph), weighing)
 
 
 def _mlps(modules: nn.ModuleList) -> list[MLP]:

@@ -1,8 +1,9 @@
-"""Models by name: ours, and those that users register.
+"""Models by name: those of this package, and those that users register.
 
-A model's module registers its classes with `register_model`; one line here says in which module a name is, so that it
-is imported when it is asked for. A user's model is registered by the same decorator, or found through the entry point
-group ``edhnn.models`` or the environment variable ``EDHNN_PLUGINS`` (modules or files, separated by commas).
+A module registers its models with the decorator `register_model`. The table `_MODULES` maps the name of each model of
+this package to its module, which is imported on first use. Users' models use the same decorator. Their modules are
+imported by the user, through the entry point group ``edhnn.models``, or through the environment variable
+``EDHNN_PLUGINS`` (modules or files, separated by commas).
 """
 
 from __future__ import annotations
@@ -53,13 +54,13 @@ Model = TypeVar("Model", bound=Callable[..., HypergraphModel[Any]])
 @final
 @dataclass(frozen=True, slots=True)
 class ModelEntry:
-    """A model: its class, the class of its configuration, and a line about it.
+    """A registered model.
 
     Attributes:
-        model: The class.
+        model: The class of the model.
         config: The class of its configuration.
-        summary: A line about it.
-        singletons: Whether training gives every node a hyperedge of its own first (`add_singletons`), as the code
+        summary: A one-line description.
+        singletons: Whether training first adds a singleton hyperedge to every node (`add_singletons`), as the code
             behind the published numbers does for this model.
     """
 
@@ -76,18 +77,18 @@ def register_model(name: str, summary: str, *, singletons: bool = True) -> Calla
     """Register a model under a name, as a decorator of its class.
 
     The class takes ``(config, *, in_features, num_classes, seed)`` and has a ``config_class``, a frozen dataclass with
-    a default for every field; `HypergraphModel` is such a class. Worker processes import the module that it is in.
+    a default for every field, as `HypergraphModel` does. Worker processes import its module.
 
     Args:
         name: The name, as in ``edhnn train --model``.
-        summary: A line about the model.
-        singletons: Whether training adds a hyperedge of its own to every node first.
+        summary: A one-line description.
+        singletons: Whether training first adds a singleton hyperedge to every node.
 
     Returns:
-        The decorator; it returns the class as it is.
+        The decorator, which returns the class unchanged.
 
     Raises:
-        UsageError: if the name belongs to another class.
+        UsageError: if another class has this name.
     """
 
     def register(model: Model) -> Model:
@@ -95,7 +96,7 @@ def register_model(name: str, summary: str, *, singletons: bool = True) -> Calla
         ours = model.__module__.startswith("edhnn.models.")
         same = before is not None and getattr(before.model, "__qualname__", "") == model.__qualname__
         if (before is not None and not same) or (name in _MODULES and not ours):
-            raise UsageError(f"The name of a model must be its own. Got '{name}', which is taken.")
+            raise UsageError(f"The name of a model must be unique. '{name}' is already registered.")
         _ENTRIES[name] = ModelEntry(model, model.config_class, summary, singletons)  # type: ignore[attr-defined]
         if not ours:
             share_module(sys.modules[model.__module__])
@@ -105,7 +106,7 @@ def register_model(name: str, summary: str, *, singletons: bool = True) -> Calla
 
 
 def load_plugins() -> None:
-    """Import the modules of users' models: entry points, then what ``EDHNN_PLUGINS`` names; each is imported once."""
+    """Import users' models: the entry points, then the modules in ``EDHNN_PLUGINS``; each is imported once."""
     for entry in entry_points(group="edhnn.models"):
         if entry.module not in sys.modules:
             entry.load()
@@ -113,7 +114,7 @@ def load_plugins() -> None:
 
 
 class _Models(Mapping[str, ModelEntry]):
-    """All models by name; ours are imported when they are asked for."""
+    """All models by name; the modules of this package are imported on first use."""
 
     def __getitem__(self, name: str) -> ModelEntry:
         if name not in _ENTRIES:
@@ -140,23 +141,15 @@ MODELS: Mapping[str, ModelEntry] = _Models()
 
 
 def entry_of(model: object) -> ModelEntry | None:
-    """Return the entry of a model's class; ``None`` if it is not registered."""
+    """Return the entry of a model's class, or ``None`` if it is not registered."""
     return next((entry for entry in _ENTRIES.values() if entry.model is type(model)), None)
 
 
 def make_config(name: str, **options: Any) -> Any:
-    """A model's configuration.
-
-    Args:
-        name: The model.
-        options: Its choices; the rest keep their defaults.
-
-    Returns:
-        The configuration.
+    """Make a model's configuration; options that are not given have their defaults.
 
     Raises:
-        UsageError: if the model or an option does not exist; the message lists those that do. Or if a value is not
-            what the option is.
+        UsageError: if the model or an option is unknown (the message lists the known ones), or a value is invalid.
     """
     if name not in MODELS:
         raise unknown_name("model", name, tuple(MODELS))
@@ -164,13 +157,13 @@ def make_config(name: str, **options: Any) -> Any:
 
 
 def make_model(name: str, *, in_features: int, num_classes: int, seed: int = 0, **options: Any) -> HypergraphModel[Any]:
-    """A model by name.
+    """Make a model by name.
 
     Args:
-        name: ``ed-hnn``, ``ed-hnn-ii``, ... (`MODELS`).
+        name: A name in `MODELS`: ``ed-hnn``, ``ed-hnn-ii``, ...
         in_features: Columns of the features.
         num_classes: Columns of the output.
-        seed: Of the initial weights and the dropout masks.
+        seed: Seed of the initial weights and the dropout masks.
         options: Fields of its configuration.
 
     Returns:

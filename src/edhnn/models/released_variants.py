@@ -1,14 +1,14 @@
 r"""Two more convolutions of the released code: MeanDeg and JumpLink.
 
-MeanDeg works with means and the logarithms of counts:
+MeanDeg uses means and the logarithms of counts:
 
 $$ m_e = [\mathrm{mean}_{u \in e} \hat\phi(h_u) ; \ln |e|], \qquad s_v = \mathrm{mean}_{e \ni v} \hat\rho([h_v ; m_e]),
    \qquad h_v \leftarrow \hat\varphi([s_v ; h_v ; x_v ; \ln d_v]). $$
 
-A mean and a logarithm of a count carry the same information as a sum and a count: of the released forms this one is
-closest to Algorithm 1.
+A mean and the logarithm of a count carry the same information as a sum and a count, so this is the released form that
+is closest to Algorithm 1.
 
-JumpLink takes averages twice and links back to the encoded input, with one learned map:
+JumpLink averages twice, adds the encoded input, and applies one learned map:
 
 $$ s_v = \mathrm{agg}_{e \ni v} \mathrm{agg}_{u \in e} h_u, \qquad h_v \leftarrow W((1 - \alpha) s_v + \alpha x_v). $$
 """
@@ -34,9 +34,9 @@ from edhnn.nn.update import RestartUpdate, log_count
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeanDegConfig(EncoderClassifierConfig):
-    r"""MeanDeg's choices; the perceptrons inside have neither norm nor dropout.
+    r"""Options of MeanDeg. The perceptrons of the iterations have neither norm nor dropout.
 
-    Differs: the defaults are 1, 1 and 2 layers; the released command gives 2, 2 and 2.
+    Differs: the defaults are 1, 1 and 2 layers; the released command sets 2, 2 and 2.
 
     Attributes:
         phi_layers: Layers of $\hat\phi$; 0 for the identity.
@@ -80,7 +80,7 @@ class MeanDeg(EncoderClassifierModel[MeanDegConfig]):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JumpLinkConfig(EncoderClassifierConfig):
-    r"""JumpLink's choices; the perceptron inside has neither norm nor dropout.
+    r"""Options of JumpLink. The perceptron of the iterations has neither norm nor dropout.
 
     Attributes:
         layers: Layers of $W$.
@@ -100,7 +100,7 @@ class JumpLink(EncoderClassifierModel[JumpLinkConfig]):
     config_class = JumpLinkConfig
 
     def build_iterations(self, config: JumpLinkConfig) -> None:
-        """Make the operator and the update."""
+        """Make the update."""
         self.update = RestartUpdate(self.make_inner(config.hidden, config.layers, plain=True), config.restart)
 
     def forward(self, x: Tensor, hypergraph: HypergraphLike) -> Float[Tensor, "N C"]:

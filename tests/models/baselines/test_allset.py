@@ -24,19 +24,19 @@ BOTH = pytest.mark.parametrize("hypergraph", [sample(), weighted()], ids=["plain
 @pytest.mark.parametrize("options", [{}, {"layers": 2, "mlp_layers": 1}, {"norm": "none"}, {"degree_scaled": True}])
 def test_alldeepsets(hypergraph, options):
     model, x = build("alldeepsets", hidden=4, classifier_layers=2, classifier_hidden=5, **options), features()
-    h, own = incidence(hypergraph)
-    d, k = (h * own).sum(axis=1), h.sum(axis=0)
+    h, w_e = incidence(hypergraph)
+    d, k = (h * w_e).sum(axis=1), h.sum(axis=0)
     scale = np.outer(d**-0.5, k**-0.5) if options.get("degree_scaled") else 1
     w, z = numbers(model), x.numpy()
     for half in range(2 * options.get("layers", 1)):
         u = relu(mlp(z, w, f"encoders.{half}" + ("" if half else ".mlp")))
-        mix = (h * scale).T if half % 2 == 0 else h * own * scale
+        mix = (h * scale).T if half % 2 == 0 else h * w_e * scale
         z = relu(mlp(mix @ u, w, f"decoders.{half}"))
     agree(model, hypergraph, x, mlp(z, w, "classifier"))
 
 
 def pooled(z, w, prefix, weight, heads):
-    """Attention pooling, a set at a time; weight[r, s] counts s in the set of r."""
+    """Pool one set at a time; weight[r, s] is the weight of s in the set of r."""
     keys = (z @ w[f"{prefix}.key"].T + w[f"{prefix}.key_bias"]).reshape(len(z), heads, -1)
     values = (z @ w[f"{prefix}.value"].T + w[f"{prefix}.value_bias"]).reshape(len(z), heads, -1)
     theta = w[f"{prefix}.seed_vector"]
@@ -55,8 +55,8 @@ def pooled(z, w, prefix, weight, heads):
 @pytest.mark.parametrize(("heads", "layers"), [(1, 1), (4, 1), (2, 2)])
 def test_allsettransformer(hypergraph, heads, layers):
     model, x = build("allsettransformer", hidden=8, heads=heads, layers=layers), features()
-    h, own = incidence(hypergraph)
+    h, w_e = incidence(hypergraph)
     w, z = numbers(model), x.numpy()
     for half in range(2 * layers):
-        z = relu(pooled(z, w, f"poolings.{half}", h.T if half % 2 == 0 else h * own, heads))
+        z = relu(pooled(z, w, f"poolings.{half}", h.T if half % 2 == 0 else h * w_e, heads))
     agree(model, hypergraph, x, mlp(z, w, "classifier"))

@@ -9,16 +9,16 @@ from tests.models.dense import EDGES, NODES, agree, build, features, incidence, 
 
 
 def clique(hypergraph, direction: str) -> np.ndarray:
-    """Row: what arrives at a node."""
-    h, own = incidence(hypergraph)
-    shared = (h * own) @ h.T
+    """Return the adjacency; a row holds the edges into a node."""
+    h, w_e = incidence(hypergraph)
+    shared = (h * w_e) @ h.T
     np.fill_diagonal(shared, 0)
     return shared if direction == "both" else np.tril(shared)
 
 
 @pytest.mark.parametrize("direction", ["both", "upwards"])
 @pytest.mark.parametrize("hypergraph", [sample(), weighted()], ids=["plain", "weighted"])
-def test_gcn_is_the_dense_convolution(direction, hypergraph):
+def test_gcn_equals_the_dense_convolution(direction, hypergraph):
     model, x = build("ce-gcn", hidden=5, layers=3, direction=direction), features()
     looped = clique(hypergraph, direction) + np.eye(NODES)
     scale = looped.sum(axis=1) ** -0.5
@@ -43,7 +43,7 @@ def attention(x, w, prefix, neighbours, heads, average):
 
 
 @pytest.mark.parametrize("direction", ["both", "upwards"])
-def test_gat_is_the_loop_over_neighbours(direction):
+def test_gat_equals_the_loop_over_neighbours(direction):
     model, x = build("ce-gat", hidden=4, heads=2, output_heads=3, direction=direction), features()
     graph = clique(sample(), direction) + np.eye(NODES)
     neighbours = [np.flatnonzero(row) for row in graph]
@@ -52,7 +52,7 @@ def test_gat_is_the_loop_over_neighbours(direction):
     agree(model, sample(), x, attention(h, w, "layers.1", neighbours, 3, True))
 
 
-def test_pyg_says_the_same():
+def test_model_equals_pyg():
     pyg = pytest.importorskip("torch_geometric.nn", reason="PyG, an optional bridge, is not installed")
     x = features()
     for name, convolve, prefix in (("ce-gcn", pyg.GCNConv, "convolutions"), ("ce-gat", pyg.GATConv, "layers")):
@@ -77,8 +77,8 @@ def test_pyg_says_the_same():
         torch.testing.assert_close(model(x, sample()), h)
 
 
-def test_one_direction_tells_node_numbers_and_both_do_not():
-    """A pair of equal nodes: only AllSet's graph tells the first from the second."""
+def test_only_the_upwards_direction_reveals_node_numbers():
+    """Of two equal nodes, only AllSet's graph distinguishes the first from the second."""
     x, pair = torch.ones(2, 6, dtype=torch.float64), Hypergraph.from_hyperedges([[0, 1]], num_nodes=2)
     for name in ("ce-gcn", "ce-gat"):
         both = build(name)(x, pair)

@@ -9,15 +9,15 @@ from tests.models.dense import agree, build, elu, features, incidence, numbers, 
 
 
 def theta(hypergraph) -> np.ndarray:
-    h, own = incidence(hypergraph)
-    d, k = (h * own).sum(axis=1), h.sum(axis=0)
-    return np.diag(d**-0.5) @ h @ np.diag(own / k) @ h.T @ np.diag(d**-0.5)
+    h, w_e = incidence(hypergraph)
+    d, k = (h * w_e).sum(axis=1), h.sum(axis=0)
+    return np.diag(d**-0.5) @ h @ np.diag(w_e / k) @ h.T @ np.diag(d**-0.5)
 
 
 @pytest.mark.parametrize("hypergraph", [sample(), weighted()], ids=["plain", "weighted"])
 @pytest.mark.parametrize("layers", [1, 2, 3])
 @pytest.mark.parametrize("hidden", [4, 9])
-def test_it_is_the_dense_convolution(hypergraph, layers, hidden):
+def test_model_equals_the_dense_convolution(hypergraph, layers, hidden):
     model, x, t = build("hgnn", hidden=hidden, layers=layers), features(), theta(hypergraph)
     w, h = numbers(model), x.numpy()
     for layer in range(layers):
@@ -26,18 +26,18 @@ def test_it_is_the_dense_convolution(hypergraph, layers, hidden):
     agree(model, hypergraph, x, h)
 
 
-def test_the_original_has_relu_and_its_bias_before_the_propagation():
+def test_the_original_variant_has_relu_and_adds_the_bias_before_the_propagation():
     model, x, t = build("hgnn", variant="original"), features(), theta(sample())
     w = numbers(model)
     h = relu(t @ (x.numpy() @ w["convolutions.0.weight"].T + w["convolutions.0.bias"]))
     agree(model, sample(), x, t @ (h @ w["convolutions.1.weight"].T + w["convolutions.1.bias"]))
 
 
-def test_pyg_says_the_same_up_to_the_symmetric_scaling():
+def test_smoothing_equals_pyg_up_to_the_symmetric_scaling():
     pyg = pytest.importorskip("torch_geometric.nn", reason="PyG, an optional bridge, is not installed")
-    joined, x = sample(), features()
+    hypergraph, x = sample(), features()
     their = pyg.HypergraphConv(6, 6, bias=False).double()
     their.load_state_dict({"lin.weight": torch.eye(6, dtype=torch.float64)})
-    root = joined.degree.double().sqrt()[:, None]
-    pairs = torch.stack([joined.node_index, joined.edge_index])
-    torch.testing.assert_close(symmetric_smoothing(x, joined), root * their(x / root, pairs))
+    root = hypergraph.degree.double().sqrt()[:, None]
+    pairs = torch.stack([hypergraph.node_index, hypergraph.edge_index])
+    torch.testing.assert_close(symmetric_smoothing(x, hypergraph), root * their(x / root, pairs))

@@ -15,10 +15,10 @@ def loop_graph(p, edges, num_nodes, mediators, singletons, weight=None):
         members = sorted(set(members))
         if len(members) < (1 if singletons else 2):
             continue
-        own = 1 if weight is None else weight[e]
+        w_e = 1 if weight is None else weight[e]
         values = [p[v] for v in members]
         high, low = members[int(np.argmax(values))], members[int(np.argmin(values))]
-        share = own / (2 * len(members) - 3 if mediators else len(members))
+        share = w_e / (2 * len(members) - 3 if mediators else len(members))
         pairs = [(high, low)]
         if mediators:
             pairs += [(end, v) for v in members if v not in (high, low) for end in (high, low)]
@@ -38,28 +38,28 @@ def normalised(a):
 
 @pytest.mark.parametrize("mediators", [True, False])
 @pytest.mark.parametrize("singletons", [True, False])
-def test_the_graph_is_the_loop_over_hyperedges(mediators, singletons):
+def test_the_graph_equals_the_loop_over_hyperedges(mediators, singletons):
     p = features()[:, 0]
     p[3] = p[2]  # ties: the first member wins
     weight = torch.rand(len(EDGES), generator=torch.Generator().manual_seed(1), dtype=torch.float64)
-    for joined, own in ((sample(), None), (sample(edge_weight=weight), weight.numpy())):
-        graph = extremes_graph(p, joined, mediators=mediators, keep_singletons=singletons)
-        expected = loop_graph(p.numpy(), EDGES, NODES, mediators, singletons, own)
+    for hypergraph, w_e in ((sample(), None), (sample(edge_weight=weight), weight.numpy())):
+        graph = extremes_graph(p, hypergraph, mediators=mediators, keep_singletons=singletons)
+        expected = loop_graph(p.numpy(), EDGES, NODES, mediators, singletons, w_e)
         np.testing.assert_allclose(graph.toarray(), expected, atol=1e-15)
 
 
-def test_all_members_alike():
-    joined = Hypergraph.from_hyperedges([[0, 1, 2]], num_nodes=3)
-    graph = extremes_graph(torch.zeros(3), joined, mediators=True)
+def test_the_graph_of_equal_members():
+    hypergraph = Hypergraph.from_hyperedges([[0, 1, 2]], num_nodes=3)
+    graph = extremes_graph(torch.zeros(3), hypergraph, mediators=True)
     np.testing.assert_allclose(graph.toarray(), loop_graph(np.zeros(3), [[0, 1, 2]], 3, True, False))
 
 
 @pytest.mark.parametrize("mediators", [True, False])
 @pytest.mark.parametrize("numbers", [[0.0, np.nan, 1.0, 2.0], [9.0, 1.0, np.nan, 0.5], [0.0, np.nan, np.nan, np.nan]])
-def test_a_number_that_is_none_is_no_extreme_and_no_stranger_is_joined(numbers, mediators):
+def test_nan_is_no_extreme_and_only_members_are_joined(numbers, mediators):
     members = [1, 2, 3]
-    joined = Hypergraph.from_hyperedges([members], num_nodes=4)
-    graph = extremes_graph(torch.tensor(numbers), joined, mediators=mediators).toarray()
+    hypergraph = Hypergraph.from_hyperedges([members], num_nodes=4)
+    graph = extremes_graph(torch.tensor(numbers), hypergraph, mediators=mediators).toarray()
     assert not graph[0].any() and not graph[:, 0].any()
     known = [v for v in members if not np.isnan(numbers[v])]
     high, low = (max(known, key=numbers.__getitem__), min(known, key=numbers.__getitem__)) if known else (1, 1)
@@ -68,7 +68,7 @@ def test_a_number_that_is_none_is_no_extreme_and_no_stranger_is_joined(numbers, 
 
 
 @pytest.mark.parametrize("mediators", [True, False])
-def test_fast_is_the_dense_convolution_with_relu_on_the_logits(mediators):
+def test_fast_form_equals_the_dense_convolution_with_relu_on_the_logits(mediators):
     model, x = build("hypergcn", layers=3, mediators=mediators), features()
     w = numbers(model)
     a = normalised(loop_graph(x.numpy() @ w["direction_0"][0], EDGES, NODES, mediators, False))
@@ -79,7 +79,7 @@ def test_fast_is_the_dense_convolution_with_relu_on_the_logits(mediators):
     agree(model, sample(), x, h)
 
 
-def test_slow_makes_a_graph_for_every_layer():
+def test_slow_form_makes_a_graph_for_every_layer():
     model, x = build("hypergcn", layers=2, fast=False), features()
     w, h = numbers(model), x.numpy()
     for layer in range(2):
@@ -90,10 +90,10 @@ def test_slow_makes_a_graph_for_every_layer():
 
 
 def test_released_singletons_give_the_published_nan():
-    lonely = Hypergraph.from_hyperedges([[0], [1, 2]], num_nodes=3)
+    singleton = Hypergraph.from_hyperedges([[0], [1, 2]], num_nodes=3)
     x = features()[:3]
-    assert build("hypergcn", singletons="released")(x, lonely).isnan().any()
-    assert build("hypergcn")(x, lonely).isfinite().all()
+    assert build("hypergcn", singletons="released")(x, singleton).isnan().any()
+    assert build("hypergcn")(x, singleton).isfinite().all()
 
 
 def test_widths_follow_the_depth():

@@ -11,19 +11,19 @@ from tests.models.dense import agree, build, features, incidence, mlp, numbers, 
 
 
 def dense_diffusion(x, hypergraph, p, factor=1.0, restart=0.5, steps=100, tolerance=1e-4, mean=False):
-    h, own = incidence(hypergraph)
-    d, k = (h * own).sum(axis=1), h.sum(axis=0)
+    h, w_e = incidence(hypergraph)
+    d, k = (h * w_e).sum(axis=1), h.sum(axis=0)
 
     def mu(z):
         means = (h.T / k[:, None]) @ (d[:, None] ** -0.5 * z) ** p
         return (means / k[:, None] if mean else means) ** (1 / p)
 
     def lop(z):
-        spread = d[:, None] ** -0.5 * ((h * own) @ mu(z))
+        spread = d[:, None] ** -0.5 * ((h * w_e) @ mu(z))
         return spread / d[:, None] if mean else spread
 
     def scaled(z):
-        return z / (2 * np.sqrt((own[:, None] * mu(z) ** 2).sum()))
+        return z / (2 * np.sqrt((w_e[:, None] * mu(z) ** 2).sum()))
 
     z = u = scaled(x)
     for _ in range(steps):
@@ -35,7 +35,7 @@ def dense_diffusion(x, hypergraph, p, factor=1.0, restart=0.5, steps=100, tolera
 
 @pytest.mark.parametrize("hypergraph", [sample(), weighted()], ids=["plain", "weighted"])
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "reference"),
     [
         ({}, {"p": 1}),
         ({"mean_power": 2.0}, {"p": 2}),
@@ -44,9 +44,9 @@ def dense_diffusion(x, hypergraph, p, factor=1.0, restart=0.5, steps=100, tolera
         ({"max_steps": 2}, {"p": 1, "steps": 2}),
     ],
 )
-def test_it_is_the_dense_diffusion_and_a_perceptron(hypergraph, options, told):
+def test_model_equals_the_dense_diffusion_and_a_perceptron(hypergraph, options, reference):
     model, x = build("hypernd", **options), features().abs()
-    z = dense_diffusion(x.numpy(), hypergraph, **told)
+    z = dense_diffusion(x.numpy(), hypergraph, **reference)
     agree(model, hypergraph, x, mlp(z, numbers(model), "classifier"))
 
 
@@ -58,26 +58,26 @@ def test_high_powers_do_not_vanish_in_32_bits():
     torch.testing.assert_close(model.float()(x.float(), sample()), expected.float(), rtol=1e-4, atol=1e-5)
 
 
-def test_with_power_one_the_operator_is_hgnn_s():
+def test_with_power_one_the_operator_equals_hgnn():
     config = HyperNDConfig(restart=0.0, max_steps=1)
     x = features()
     once, theta = diffused(x, sample(), config), symmetric_smoothing(x, sample())
     torch.testing.assert_close(once / once.norm(), theta / theta.norm())
 
 
-def test_rows_can_be_scaled_by_their_largest():
+def test_rows_can_be_scaled_by_their_largest_entry():
     rows = diffused(features().abs(), sample(), HyperNDConfig(scale_rows=True))
     torch.testing.assert_close(rows.amax(dim=1), torch.ones(len(rows), dtype=rows.dtype))
 
 
-def test_a_power_of_negative_features_is_refused():
-    with pytest.raises(DataError, match="must have features of 0 or more"):
+def test_a_power_mean_of_negative_features_raises():
+    with pytest.raises(DataError, match="mean_power of 2.0 needs non-negative features.*`mean_power=1`"):
         build("hypernd", mean_power=2.0)(features(), sample())
 
 
 @pytest.mark.parametrize("mean_power", [1.0, 0.5, 2.0, 3.0])
-def test_features_that_want_a_gradient_get_it(mean_power):
+def test_features_that_require_a_gradient_get_one(mean_power):
     x = features().abs()
-    x = (x * (x > 0.5)).requires_grad_()  # at 0 a power has an infinite slope, or a power mean has
+    x = (x * (x > 0.5)).requires_grad_()  # a power or a power mean can have an infinite slope at 0
     build("hypernd", mean_power=mean_power)(x, sample()).sum().backward()
     assert x.grad is not None and x.grad.any() and x.grad.isfinite().all()

@@ -1,4 +1,4 @@
-"""The two models with jump links, in both readings, against dense matrices."""
+"""The two models with jump links, in both forms, against dense matrices."""
 
 import numpy as np
 import pytest
@@ -18,10 +18,10 @@ def jumped(s, h, first, jump):
 def test_hgnn(hypergraph, jump, smoothing):
     options = {"hidden": 4, "layers": 2, "jump": jump, "smoothing": smoothing, "restart": 0.25}
     model, x = build("hgnn-jumplink", **options), features()
-    inc, own = incidence(hypergraph)
-    d, k = (inc * own).sum(axis=1), inc.sum(axis=0)
+    inc, w_e = incidence(hypergraph)
+    d, k = (inc * w_e).sum(axis=1), inc.sum(axis=0)
     left, right = (d**-0.5, d**-0.5) if smoothing == "symmetric" else (1 / d, np.ones_like(d))
-    theta = np.diag(left) @ inc @ np.diag(own / k) @ inc.T @ np.diag(right)
+    theta = np.diag(left) @ inc @ np.diag(w_e / k) @ inc.T @ np.diag(right)
     w = numbers(model)
     h = first = relu(x.numpy() @ w["encoder.linear.weight"].T + w["encoder.linear.bias"])
     for layer in range(2):
@@ -34,11 +34,11 @@ def test_hgnn(hypergraph, jump, smoothing):
 @pytest.mark.parametrize("jump", ["mix", "join"])
 def test_alldeepsets(hypergraph, jump):
     model, x = build("alldeepsets-jumplink", hidden=4, layers=2, jump=jump, restart=0.25), features()
-    inc, own = incidence(hypergraph)
+    inc, w_e = incidence(hypergraph)
     w = numbers(model)
     h = first = relu(x.numpy() @ w["encoder.linear.weight"].T + w["encoder.linear.bias"])
     for half in (0, 2):
         y = relu(mlp(inc.T @ relu(mlp(h, w, f"encoders.{half}")), w, f"decoders.{half}"))
-        s = (inc * own) @ relu(mlp(y, w, f"encoders.{half + 1}"))
+        s = (inc * w_e) @ relu(mlp(y, w, f"encoders.{half + 1}"))
         h = relu(mlp(jumped(s, h, first, jump), w, f"decoders.{half + 1}"))
     agree(model, hypergraph, x, mlp(h, w, "classifier"))

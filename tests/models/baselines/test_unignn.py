@@ -22,10 +22,10 @@ BOTH = pytest.mark.parametrize("hypergraph", [sample(), weighted()], ids=["plain
 
 
 def parts(hypergraph, aggregate="mean"):
-    """V->E, E->V, degrees, and what the aggregation makes of degrees in hyperedges."""
-    h, own = incidence(hypergraph)
+    """Return the maps V->E and E->V, the degrees, and their aggregates in hyperedges."""
+    h, w_e = incidence(hypergraph)
     inward = h.T / h.sum(axis=0)[:, None] if aggregate == "mean" else h.T
-    outward = h * own
+    outward = h * w_e
     d = outward.sum(axis=1)
     return inward, outward, d, inward @ d
 
@@ -52,7 +52,7 @@ def test_unigcn(hypergraph, aggregate, scaled):
     agree(model, hypergraph, x, h)
 
 
-def test_unigcn2_mixes_first():
+def test_unigcn2_mixes_before_projecting():
     model, x = build("unigcn", hidden=2, heads=2, project_first=False, unit_rows=True), features()
     w, h = numbers(model), x.numpy()
     for layer in range(2):
@@ -99,13 +99,13 @@ def test_unigat(hypergraph, scores, skip, unit):
         out = np.zeros_like(z)
         for a in range(heads):
             for v in range(NODES):
-                own = w[f"extras.{layer}.1"][a] @ z[v, a] if scores == "pair" else 0
+                node_score = w[f"extras.{layer}.1"][a] @ z[v, a] if scores == "pair" else 0
                 of = np.flatnonzero(outward[v])
-                share = outward[v, of] * np.exp(leaky(y[of, a] @ w[f"extras.{layer}.0"][a] + own))
+                share = outward[v, of] * np.exp(leaky(y[of, a] @ w[f"extras.{layer}.0"][a] + node_score))
                 out[v, a] = share @ y[of, a] / share.sum()
         h = out.reshape(NODES, -1)
         h = h / np.linalg.norm(h, axis=1, keepdims=True) if unit else h
-        h = h + z.reshape(NODES, -1) if skip else h  # the projection is added after
+        h = h + z.reshape(NODES, -1) if skip else h  # the projection is added after the scaling
     agree(model, hypergraph, x, h)
 
 

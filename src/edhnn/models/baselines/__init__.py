@@ -1,1 +1,1 @@
-"""The models that ED-HNN is compared with."""
+"""The baselines that ED-HNN is compared with."""

@@ -1,19 +1,20 @@
 r"""AllSet: a multiset function at every hyperedge and another at every node.
 
-In AllDeepSets each is a DeepSets,
+In AllDeepSets both are DeepSets,
 
 $$ y_e = \mathrm{ReLU}\Big(g_1\Big(\sum_{v \in e} w_{ev}\, \mathrm{ReLU}(f_1(x_v))\Big)\Big), \qquad
    x_v \leftarrow \mathrm{ReLU}\Big(g_2\Big(\sum_{e \ni v} w_e w_{ev}\, \mathrm{ReLU}(f_2(y_e))\Big)\Big), $$
 
 with dropout after each ReLU and a classifier at the end.
 
-In AllSetTransformer each is an attention pooling.
-For a set of rows $z_i$, with $A$ heads, a learned seed $\theta$ and $K_i = W_K z_i + b_K$, $V_i = W_V z_i + b_V$,
+In AllSetTransformer both are attention poolings. For a set of rows $z_i$, with $A$ heads, a learned seed $\theta$ and
+$K_i = W_K z_i + b_K$, $V_i = W_V z_i + b_V$,
 
 $$ o = \Big[\theta_a + \sum_i \mathrm{softmax}_i(\mathrm{LeakyReLU}_{0.2}(\theta_a \cdot K_{i,a}))\, V_{i,a}\Big]_a,
    \qquad y = \mathrm{LN}_0(o), \qquad \mathrm{out} = \mathrm{LN}_1(y + \mathrm{ReLU}(\mathrm{FF}(y))), $$
 
-then ReLU and dropout. $K$ is asked for one number per head, so $\theta_a \cdot W_K$ is formed first and no $K$ is.
+then ReLU and dropout. The attention needs one number per head and row, so $\theta_a \cdot W_K$ is computed first, and
+$K$ is never computed.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ from edhnn.nn.mlp import MLP, Dropout, LayerNorm, NormName
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AllDeepSetsConfig(Configuration):
-    r"""AllDeepSets' choices; the defaults are AllSet's script.
+    r"""Options of AllDeepSets. The defaults are those of AllSet's script.
 
     Attributes:
         layers: Rounds from nodes to hyperedges and back.
@@ -50,10 +51,10 @@ class AllDeepSetsConfig(Configuration):
         classifier_layers: Layers of the classifier.
         classifier_hidden: Its width.
         norm: Norm of all perceptrons: ``layer``, ``batch`` or ``none``.
-        input_norm: Normalise also what comes into $f$ and $g$, the features among it.
+        input_norm: Also normalise the inputs of $f$ and $g$, including the features.
         degree_scaled: Weigh memberships by $(d_v k_e)^{-1/2}$, AllSet's alternative to weights of 1.
-        dropout: Rate everywhere but on the features.
-        input_dropout: Rate on the features; 0.2 is written into AllSet's code.
+        dropout: Dropout rate everywhere except on the features.
+        input_dropout: Dropout rate on the features; AllSet's code fixes it at 0.2.
     """
 
     layers: Count = 1
@@ -72,8 +73,8 @@ class AllDeepSetsConfig(Configuration):
 class AllDeepSets(HypergraphModel[AllDeepSetsConfig]):
     """AllDeepSets. Paper: Table 2 (AllDeepSets). Source: Chien et al., ICLR 2022, Eq. 7.
 
-    Differs: AllSet's batch norms that no pass reaches (4 ``hidden`` parameters a layer) are not made; its mixing of
-    layers (GPR), learned masks of memberships and perceptrons of 0 layers, all off by default, are not offered.
+    Differs: AllSet's unused batch norms (4 ``hidden`` parameters a layer) are left out. Its mixing of layers (GPR),
+    learned masks of memberships and perceptrons of 0 layers, all off by default, are not implemented.
     """
 
     config_class = AllDeepSetsConfig
@@ -99,7 +100,7 @@ class AllDeepSets(HypergraphModel[AllDeepSetsConfig]):
 
 
 def half_sum(u: Float[Tensor, "S D"], hypergraph: Hypergraph, inwards: bool, degree_scaled: bool) -> Tensor:
-    """The sum of weighted messages at hyperedges (``inwards``) or at nodes."""
+    """Sum the weighted messages at hyperedges (``inwards``) or at nodes."""
     weight = (edge_weights if inwards else node_weights)(hypergraph, u)
     if degree_scaled:
         degree = power(node_total(hypergraph, u), -0.5)[:, 0].index_select(0, hypergraph.node_index)
@@ -109,7 +110,7 @@ def half_sum(u: Float[Tensor, "S D"], hypergraph: Hypergraph, inwards: bool, deg
 
 
 def set_mlp(model: HypergraphModel[Any], config: AllDeepSetsConfig, in_features: int) -> MLP:
-    """Make a perceptron $f$ or $g$ of a model that is being built."""
+    """Make a perceptron $f$ or $g$ while ``model`` is being built."""
     return model.make_mlp(
         in_features,
         config.hidden,
@@ -124,7 +125,7 @@ def set_mlp(model: HypergraphModel[Any], config: AllDeepSetsConfig, in_features:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AllSetTransformerConfig(Configuration):
-    """AllSetTransformer's choices; the defaults are AllSet's script.
+    """Options of AllSetTransformer. The defaults are those of AllSet's script.
 
     Attributes:
         layers: Rounds from nodes to hyperedges and back.
@@ -134,8 +135,8 @@ class AllSetTransformerConfig(Configuration):
         classifier_layers: Layers of the classifier.
         classifier_hidden: Its width.
         norm: Norm of the classifier: ``layer``, ``batch`` or ``none``.
-        dropout: Rate everywhere but on the features.
-        input_dropout: Rate on the features; 0.2 is written into AllSet's code.
+        dropout: Dropout rate everywhere except on the features.
+        input_dropout: Dropout rate on the features; AllSet's code fixes it at 0.2.
     """
 
     layers: Count = 1
@@ -149,9 +150,9 @@ class AllSetTransformerConfig(Configuration):
     input_dropout: float = 0.2
 
     def check(self) -> None:
-        """Refuse a width that the heads do not divide."""
+        """Check that ``hidden`` is a multiple of ``heads``."""
         if self.hidden % self.heads:
-            raise UsageError(f"The 'hidden' must be a multiple of 'heads', {self.heads}. Got {self.hidden}.")
+            raise UsageError(f"'hidden' must be a multiple of 'heads', {self.heads}. Got {self.hidden}.")
 
 
 @register_model("allsettransformer", "attention at hyperedges and at nodes")
@@ -160,7 +161,7 @@ class AllSetTransformer(HypergraphModel[AllSetTransformerConfig]):
 
     A weight of w counts as w memberships.
 
-    Differs: AllSet's batch norms that no pass reaches (4 ``hidden`` parameters a layer) are not made.
+    Differs: AllSet's unused batch norms (4 ``hidden`` parameters a layer) are left out.
     """
 
     config_class = AllSetTransformerConfig
@@ -185,10 +186,10 @@ class AllSetTransformer(HypergraphModel[AllSetTransformerConfig]):
 
 
 class AttentionPooling(nn.Module):
-    r"""The pooling above. Source: Set Transformer (Lee et al., ICML 2019), as AllSet has it.
+    r"""Attention pooling of sets of rows. Source: Set Transformer (Lee et al., ICML 2019), in AllSet's form.
 
     Args:
-        model: The model that is being built, whose streams it draws from.
+        model: The model that is being built; it provides the random streams.
         in_features: Width of the rows.
         config: Widths and heads.
     """
@@ -212,8 +213,8 @@ class AttentionPooling(nn.Module):
     ) -> Float[Tensor, "R D"]:
         """Pool the members of hyperedges (``inwards``) or the hyperedges of nodes."""
         heads, head = self.seed_vector.shape
-        asked = torch.einsum("ah,ahf->af", self.seed_vector, self.key.view(heads, head, -1))
-        product = feature_product(z, torch.cat([self.value, asked]), dropout)
+        score_map = torch.einsum("ah,ahf->af", self.seed_vector, self.key.view(heads, head, -1))
+        product = feature_product(z, torch.cat([self.value, score_map]), dropout)
         values, scores = torch.split(product, [heads * head, heads], dim=1)
         shift = (self.seed_vector * self.key_bias.view(heads, head)).sum(dim=1)
         scores = F.leaky_relu(kernels.add_bias(scores, shift), 0.2)

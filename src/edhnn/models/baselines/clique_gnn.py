@@ -1,14 +1,14 @@
 r"""CE-GCN and CE-GAT: graph networks on the clique expansion.
 
-The graph joins two nodes with the weight of the hyperedges that hold both, $A_{uv} = \sum_e w_e w_{eu} w_{ev}$.
+An edge has the total weight of the hyperedges that contain both nodes, $A_{uv} = \sum_e w_e w_{eu} w_{ev}$.
 
-- GCN: $x \leftarrow \hat A x W + b$ with $\hat A = D^{-1/2} (A + I) D^{-1/2}$, $D$ the weights that arrive at a node.
-- GAT: $x_v \leftarrow \sum_u \alpha_{vu} W x_u + b$ over the node itself and what arrives at it,
+- GCN: $x \leftarrow \hat A x W + b$ with $\hat A = D^{-1/2} (A + I) D^{-1/2}$, $D$ the sums of incoming weights.
+- GAT: $x_v \leftarrow \sum_u \alpha_{vu} W x_u + b$ over the node and its in-neighbours,
   $\alpha_{vu} = \mathrm{softmax}_u\, \mathrm{LeakyReLU}_{0.2}(a_s \cdot W x_u + a_t \cdot W x_v)$, head by head.
 
-Between layers ReLU, norm and dropout. AllSet kept each pair in one direction only, from the smaller node number to the
-larger (``direction="upwards"``). That tells a node's number, and where nodes are sorted by class its class: so it is
-not the default (docs/adr/0012).
+Between layers there are ReLU, norm and dropout. AllSet kept each pair in one direction only, from the smaller node
+number to the larger (``direction="upwards"``). That reveals the number of a node, and its class where nodes are sorted
+by class, so it is not the default (docs/adr/0012).
 """
 
 from __future__ import annotations
@@ -27,12 +27,7 @@ from edhnn import kernels
 from edhnn.configuration import Configuration, Count
 from edhnn.hypergraph.expansions import clique_multiplicity
 from edhnn.hypergraph.hypergraph import Hypergraph
-from edhnn.models.base import (
-    HypergraphLike,
-    HypergraphModel,
-    as_hypergraph,
-    refuse_weights,
-)
+from edhnn.models.base import HypergraphLike, HypergraphModel, as_hypergraph, refuse_weights
 from edhnn.models.registry import register_model
 from edhnn.nn.attention import attend, glorot_heads, head_scores, link_softmax
 from edhnn.nn.cache import cached_per_hypergraph
@@ -46,14 +41,15 @@ BatchOrNone = Literal["batch", "none"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CEGCNConfig(Configuration):
-    """CE-GCN's choices; the defaults are AllSet's script, but for the direction.
+    """Options of CE-GCN. The defaults are those of AllSet's script, except the direction.
 
     Attributes:
         layers: Convolutions.
         hidden: Width between them.
         norm: After each hidden layer: ``batch`` or ``none`` (AllSet's ``ln`` means none here).
-        dropout: Rate after each hidden layer.
-        direction: ``both``, the clique expansion; ``upwards``, from smaller to larger node number, as AllSet has it.
+        dropout: Dropout rate after each hidden layer.
+        direction: ``both`` for the clique expansion; ``upwards`` for edges from smaller to larger node number only, as
+            in AllSet.
     """
 
     layers: Count = 2
@@ -66,7 +62,7 @@ class CEGCNConfig(Configuration):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CEGATConfig(CEGCNConfig):
-    """CE-GAT's choices; the defaults are AllSet's script, but for the direction.
+    """Options of CE-GAT. The defaults are those of AllSet's script, except the direction.
 
     Attributes:
         heads: Heads of each hidden layer, ``hidden`` columns each.
@@ -104,7 +100,7 @@ class CEGCN(HypergraphModel[CEGCNConfig]):
 class CEGAT(HypergraphModel[CEGATConfig]):
     """GAT on the clique expansion. Paper: Table 2 (CE-GAT). Sources: Veličković et al., ICLR 2018; AllSet's setting.
 
-    Weights are refused: its graph has none.
+    Weights are not supported, because its graph is unweighted.
     """
 
     config_class = CEGATConfig
@@ -112,21 +108,19 @@ class CEGAT(HypergraphModel[CEGATConfig]):
     def build(self, config: CEGATConfig) -> None:
         """Make the layers."""
         wide, generator = config.heads * config.hidden, self.generator
+        *inputs, last = [self.in_features, *[wide] * (config.layers - 1)]
         self.layers = nn.ModuleList(
-            GATLayer(self.in_features if layer == 0 else wide, config.hidden, heads=config.heads, generator=generator)
-            for layer in range(config.layers - 1)
+            GATLayer(width, config.hidden, heads=config.heads, generator=generator) for width in inputs
         )
-        last_in = wide if config.layers > 1 else self.in_features
         heads = config.output_heads
-        self.layers.append(GATLayer(last_in, self.num_classes, heads=heads, average=True, generator=generator))
+        self.layers.append(GATLayer(last, self.num_classes, heads=heads, average=True, generator=generator))
         self.norms = hidden_norms(config.norm, wide, config.layers)
         self.dropout = self.make_dropout(config.dropout)
 
     def forward(self, x: Tensor, hypergraph: HypergraphLike) -> Float[Tensor, "N C"]:
         """Return the outputs for every node."""
         hypergraph = as_hypergraph(hypergraph, x)
-        why = "attention runs on who shares a hyperedge"
-        refuse_weights(hypergraph, "CE-GAT", why, "edge_weight", "incidence_weight")
+        refuse_weights(hypergraph, "CE-GAT", "its graph is unweighted", "edge_weight", "incidence_weight")
         graph = gcn_operator(hypergraph, self.config.direction)
         *hidden, last = self.layers
         for layer, norm in zip(hidden, self.norms, strict=True):
@@ -136,15 +130,7 @@ class CEGAT(HypergraphModel[CEGATConfig]):
 
 
 class GATLayer(nn.Module):
-    r"""$\sum_u \alpha_{vu} W x_u + b$, heads side by side or averaged.
-
-    Args:
-        in_features: Width of the input.
-        out_features: Width of a head.
-        heads: Number of heads.
-        average: Average the heads instead of joining them.
-        generator: Where the initial weights come from.
-    """
+    r"""$\sum_u \alpha_{vu} W x_u + b$, with heads of ``out_features`` columns, concatenated or averaged."""
 
     def __init__(
         self, in_features: int, out_features: int, *, heads: int, average: bool = False, generator: torch.Generator
@@ -156,7 +142,7 @@ class GATLayer(nn.Module):
         self.bias = nn.Parameter(torch.zeros(out_features if average else heads * out_features))
 
     def forward(self, x: Tensor, graph: GraphOperator) -> Float[Tensor, "N D"]:
-        """Apply the layer; only where the graph's entries are matters."""
+        """Apply the layer. It uses the positions of the graph's entries, not their values."""
         z, links = self.projection.project(x), graph.links
         scores = head_scores(z, self.target).index_select(0, links.row_index)
         scores = F.leaky_relu(scores + head_scores(z, self.source).index_select(0, links.row_column), 0.2)
@@ -167,23 +153,24 @@ class GATLayer(nn.Module):
 
 
 def hidden_norms(norm: BatchOrNone, width: int, layers: int) -> nn.ModuleList:
-    """A norm for each hidden layer."""
+    """Make a norm for each hidden layer."""
     return nn.ModuleList(BatchNorm(width) if norm == "batch" else nn.Identity() for _ in range(layers - 1))
 
 
 def gcn_operator(hypergraph: Hypergraph, direction: Direction) -> GraphOperator:
-    """The normalised clique expansion with loops, made once per hypergraph; a row holds what arrives at a node."""
+    """Return the normalised clique expansion with loops, cached per hypergraph; row $v$ holds the edges into $v$."""
 
     def make() -> GraphOperator:
-        shared = _shared_weight(hypergraph)
-        kept = shared if direction == "both" else sp.csr_array(sp.tril(shared, k=-1))
-        return GraphOperator.from_scipy(normalised_with_loops(kept), hypergraph.device)
+        adjacency = _clique_adjacency(hypergraph)
+        if direction == "upwards":
+            adjacency = sp.csr_array(sp.tril(adjacency, k=-1))
+        return GraphOperator.from_scipy(normalised_with_loops(adjacency), hypergraph.device)
 
     return cached_per_hypergraph(hypergraph, ("clique graph", direction), make)
 
 
-def _shared_weight(hypergraph: Hypergraph) -> sp.csr_array:
-    """The weight two different nodes share."""
+def _clique_adjacency(hypergraph: Hypergraph) -> sp.csr_array:
+    r"""Return $A$ without its diagonal."""
     if hypergraph.edge_weight is None and hypergraph.incidence_weight is None:
         return clique_multiplicity(hypergraph)
     incidence = hypergraph.to_scipy()

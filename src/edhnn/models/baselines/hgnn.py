@@ -4,13 +4,13 @@ HGNN propagates with the normalised hypergraph Laplacian:
 
 $$ x \leftarrow \sigma(\Theta x W + b), \qquad \Theta = D_v^{-1/2} H W_e D_e^{-1} H^\top D_v^{-1/2}. $$
 
-HCHA propagates by means of means, with or without attention:
+HCHA propagates with means of means:
 
 $$ x \leftarrow \mathrm{ELU}(D_v^{-1} H W_e D_e^{-1} H^\top x W + b). $$
 
-With attention every membership gets a weight of its own in both steps,
+With attention, each membership has a weight in both steps,
 $\alpha_{ve} = \mathrm{softmax}_{e \ni v}\, \mathrm{LeakyReLU}_{0.2}(a_v \cdot W x_v + a_e \cdot W x_e)$, head by head,
-where a hyperedge's features $x_e$ are the mean of its members'.
+where the features $x_e$ of a hyperedge are the mean of its members' features.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ Variant = Literal["allset", "original"]
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HGNNConfig(Configuration):
-    r"""HGNN's choices; the defaults are AllSet's script, the source of the published numbers.
+    r"""Options of HGNN. The defaults are those of AllSet's script, the source of the published numbers.
 
     Attributes:
         layers: Convolutions.
         hidden: Width between them.
-        dropout: Rate after each hidden layer; the features are not dropped.
-        variant: ``allset``: ELU, bias after the propagation and 0 at first, Glorot weights. ``original`` (Feng et al.'s
-            code): ReLU, bias before the propagation, both from $U(\pm 1/\sqrt{\text{out}})$.
+        dropout: Dropout rate after each hidden layer; the features have no dropout.
+        variant: ``allset``: ELU, bias after the propagation and initially 0, Glorot weights. ``original`` (Feng et
+            al.'s code): ReLU, bias before the propagation, bias and weights from $U(\pm 1/\sqrt{\text{out}})$.
     """
 
     layers: Count = 2
@@ -68,7 +68,7 @@ class HGNNConfig(Configuration):
 class HGNN(HypergraphModel[HGNNConfig]):
     """HGNN. Paper: Table 2 (HGNN). Source: Feng et al., AAAI 2019, Eq. 11.
 
-    Differs: dropout ends with training also in the ``original`` variant, whose code leaves it on.
+    Differs: dropout is off in evaluation also in the ``original`` variant, whose code leaves it on.
     """
 
     config_class = HGNNConfig
@@ -97,14 +97,14 @@ class HGNN(HypergraphModel[HGNNConfig]):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HCHAConfig(Configuration):
-    """HCHA's choices; the defaults are AllSet's script, which leaves attention off.
+    """Options of HCHA. The defaults are those of AllSet's script, which has attention off.
 
     Attributes:
         layers: Convolutions.
-        hidden: Width between them, of each head.
-        dropout: Rate after each hidden layer; the features are not dropped.
-        attention: Weigh memberships by attention.
-        heads: Heads of the attention: side by side in hidden layers, averaged in the last.
+        hidden: Width of each head between them.
+        dropout: Dropout rate after each hidden layer; the features have no dropout.
+        attention: Weight memberships by attention.
+        heads: Heads of the attention, concatenated in hidden layers and averaged in the last.
     """
 
     layers: Count = 2
@@ -118,8 +118,8 @@ class HCHAConfig(Configuration):
 class HCHA(HypergraphModel[HCHAConfig]):
     r"""HCHA. Paper: Table 2 (HCHA). Source: Bai, Zhang and Torr, Pattern Recognition 2021, Eq. 5 and 8.
 
-    Differs: hyperedges have no features of their own here, so attention takes the mean of their members'. The two
-    attention vectors are drawn from $U(\pm\sqrt{6/(\text{heads} + \text{width})})$; PyG's ``HypergraphConv`` draws one
+    Differs: hyperedges have no features here, so attention uses the mean of their members' features. The two attention
+    vectors are drawn from $U(\pm\sqrt{6/(\text{heads} + \text{width})})$; PyG's ``HypergraphConv`` draws one
     vector of twice the width, from $U(\pm\sqrt{6/(\text{heads} + 2\,\text{width})})$.
     """
 
@@ -154,16 +154,7 @@ class HCHA(HypergraphModel[HCHAConfig]):
 
 
 class HypergraphConvolution(nn.Module):
-    """One convolution.
-
-    Args:
-        in_features: Width of the input.
-        out_features: Width of a head.
-        heads: Number of heads.
-        attention: Whether memberships are weighed by attention.
-        average: Average the heads instead of joining them.
-        generator: Where the initial weights come from.
-    """
+    """A convolution of HCHA, with heads of ``out_features`` columns, concatenated or averaged."""
 
     def __init__(
         self,
@@ -194,13 +185,12 @@ class HypergraphConvolution(nn.Module):
         scores = F.leaky_relu(scores + head_scores(z_e, self.edge_vector).index_select(0, edge), 0.2)
         links = kernels.node_links(hypergraph)
         alpha = link_softmax(scores, links, node_weights(hypergraph, z))
-        spoken = alpha  # a hyperedge of weight w is w hyperedges to its nodes, and one to itself
-        if hypergraph.edge_weight is not None:
-            own = hypergraph.edge_weight.to(z).index_select(0, edge)[:, None]
-            spoken = alpha / torch.where(own > 0, own, 1)
-        m_e = divided(attend(z, kernels.edge_links(hypergraph), spoken), edge_total(hypergraph, z))
-        out = attend(m_e, links, alpha)
-        out = divided(out, node_total(hypergraph, z))
+        inward = alpha
+        if hypergraph.edge_weight is not None:  # alpha sums over w copies; each copy averages with alpha / w
+            edge_weight = hypergraph.edge_weight.to(z).index_select(0, edge)[:, None]
+            inward = alpha / torch.where(edge_weight > 0, edge_weight, 1)
+        m_e = divided(attend(z, kernels.edge_links(hypergraph), inward), edge_total(hypergraph, z))
+        out = divided(attend(m_e, links, alpha), node_total(hypergraph, z))
         if self.average:
             out = out.view(len(out), self.heads, out.shape[1] // self.heads).mean(dim=1)
         return kernels.add_bias(out, self.bias)

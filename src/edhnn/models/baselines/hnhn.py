@@ -3,8 +3,8 @@ r"""HNHN: nodes and hyperedges as neurons of alternating layers, with degree-wei
 $$ E = \mathrm{ReLU}(\mathrm{mean}^\beta_{u \in e} (W_e x_u + b_e)), \qquad
    V = \mathrm{mean}^\alpha_{e \ni v} (W_v E_e + b_v), $$
 
-where the mean in a hyperedge weighs its members by $d_u^\beta$ and the mean at a node weighs its hyperedges by
-$k_e^\alpha$. Between layers ReLU and dropout.
+where the mean in a hyperedge weights its members by $d_u^\beta$ and the mean at a node weights its hyperedges by
+$k_e^\alpha$. Between layers there are ReLU and dropout.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ Denominator = Literal["powered", "plain"]
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HNHNConfig(Configuration):
-    r"""HNHN's choices; the defaults are AllSet's script.
+    r"""Options of HNHN. The defaults are those of AllSet's script.
 
     Attributes:
         layers: Rounds from nodes to hyperedges and back.
-        hidden: Width of the hyperedges' states, and of the nodes' between rounds.
-        edge_power: $\alpha$, on the size of a hyperedge.
-        node_power: $\beta$, on the degree of a node.
-        denominator: ``powered``, AllSet's: weighted means; ``plain``, ED-HNN's code: the same sums over
-            $\sum_{u \in e} d_u$ and $\sum_{e \ni v} k_e$ without the powers.
-        dropout: Rate after each round but the last.
+        hidden: Width of the hyperedges' states, and of the nodes' states between rounds.
+        edge_power: $\alpha$, the power of the size of a hyperedge.
+        node_power: $\beta$, the power of the degree of a node.
+        denominator: ``powered`` (AllSet) for weighted means; ``plain`` (ED-HNN's code) divides the same sums by
+            $\sum_{u \in e} d_u$ and $\sum_{e \ni v} k_e$, without the powers.
+        dropout: Dropout rate after each round except the last.
     """
 
     layers: Count = 1
@@ -53,8 +53,8 @@ class HNHNConfig(Configuration):
 class HNHN(HypergraphModel[HNHNConfig]):
     """HNHN. Paper: Table 2 (HNHN). Source: Dong, Sawin and Bengio, GRL+ 2020, in AllSet's form.
 
-    Differs: from the authors' code, which adds a scaled residual of the nodes' states, rectifies before the mean at
-    nodes, leaves dropout on and trains only part of its weights; no published number here rests on it.
+    Differs: the authors' code adds a scaled residual of the nodes' states, rectifies before the mean at nodes, leaves
+    dropout on and trains only part of its weights. No published number here was computed with it.
     """
 
     config_class = HNHNConfig
@@ -80,7 +80,7 @@ class HNHN(HypergraphModel[HNHNConfig]):
         return x
 
     def _weights(self, hypergraph: Hypergraph) -> tuple[Tensor, Tensor]:
-        """The weights of both means, found once per hypergraph."""
+        """Return the weights of both means, cached per hypergraph."""
         config, powered = self.config, self.config.denominator == "powered"
 
         def factors() -> tuple[Tensor, Tensor, Tensor, Tensor]:

@@ -1,4 +1,4 @@
-r"""HyperND: features diffused by a nonlinear mean until they settle, then a perceptron. The diffusion learns nothing.
+r"""HyperND: a fixed nonlinear diffusion of the features until it converges, then a perceptron.
 
 With $\mu(Z)_e$ the power mean of $d_u^{-1/2} Z_u$ over the members of $e$, column by column,
 
@@ -6,7 +6,7 @@ $$ \mathcal{L}(Z)_v = d_v^{-1/2} \sum_{e \ni v} w_e \mu(Z)_e, \qquad
    \varphi(Z) = 2 \Big(\sum_e w_e \lVert \mu(Z)_e \rVert^2\Big)^{1/2}, \qquad
    Z \leftarrow \frac{G}{\varphi(G)}, \quad G = (1 - \alpha) \mathcal{L}(Z) + \alpha U, $$
 
-from $Z = U = X / \varphi(X)$, until the relative change is small.
+from $Z = U = X / \varphi(X)$ until the relative change is small.
 """
 
 from __future__ import annotations
@@ -22,34 +22,30 @@ from edhnn import kernels
 from edhnn.configuration import Configuration, Count, Fraction, Positive
 from edhnn.errors import DataError
 from edhnn.hypergraph.hypergraph import Hypergraph
-from edhnn.models.base import (
-    HypergraphLike,
-    HypergraphModel,
-    as_hypergraph,
-)
+from edhnn.models.base import HypergraphLike, HypergraphModel, as_hypergraph
 from edhnn.models.registry import register_model
 from edhnn.nn.aggregation import Aggregate, divided, edge_total, node_total, power, to_edges, to_nodes
 from edhnn.nn.cache import cached_per_features
-from edhnn.nn.features import dense_features
+from edhnn.nn.features import check_features, dense_features
 from edhnn.nn.mlp import NormName
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HyperNDConfig(Configuration):
-    r"""HyperND's choices; the defaults are ED-HNN's code, with its sums made sums.
+    r"""Options of HyperND. The defaults are those of ED-HNN's code, but with sums where it has means.
 
     Attributes:
-        mean_power: $p$ of the power mean; other than 1 it needs features that are not negative.
+        mean_power: $p$ of the power mean; values other than 1 need non-negative features.
         restart: $\alpha$; the authors' $a$ is $1 - \alpha$.
-        factor: What multiplies $\mathcal{L}$: 1; 2 in the authors' code.
-        aggregate: ``sum`` as above; ``mean``, ED-HNN's code: both sums divided once more, by $|e|$ and by $d_v$.
-        tolerance: The relative change at which the diffusion has settled.
-        max_steps: Steps at most.
+        factor: Factor of $\mathcal{L}$; 2 in the authors' code.
+        aggregate: ``sum`` as above; ``mean`` (ED-HNN's code) divides both sums once more, by $|e|$ and by $d_v$.
+        tolerance: The relative change at which the diffusion stops.
+        max_steps: The largest number of steps.
         scale_rows: Divide each row of the result by its largest entry, as the authors do.
         classifier_layers: Layers of the perceptron.
         classifier_hidden: Its width.
         norm: Its norm: ``layer``, ``batch`` or ``none``.
-        dropout: Rate after its hidden layers.
+        dropout: Dropout rate after its hidden layers.
     """
 
     mean_power: Positive = 1.0
@@ -67,10 +63,10 @@ class HyperNDConfig(Configuration):
 
 @register_model("hypernd", "nonlinear diffusion of the features, then a perceptron")
 class HyperND(HypergraphModel[HyperNDConfig]):
-    """HyperND. Paper: Table 2 (HyperND). Source: Prokopchik, Benson and Tudisco, ICML 2022, as ED-HNN's code runs it.
+    """HyperND. Paper: Table 2 (HyperND). Source: Prokopchik, Benson and Tudisco, ICML 2022, in ED-HNN's code.
 
-    Differs: from the authors, whose code appends training labels to the features in one script, has another
-    normaliser and fits a logistic regression.
+    Differs: the authors' code appends training labels to the features in one script, has another normaliser and fits a
+    logistic regression.
     """
 
     config_class = HyperNDConfig
@@ -83,12 +79,11 @@ class HyperND(HypergraphModel[HyperNDConfig]):
     def forward(self, x: Tensor, hypergraph: HypergraphLike) -> Float[Tensor, "N C"]:
         """Return the outputs for every node; the diffusion runs once per hypergraph and features."""
         hypergraph, weight = as_hypergraph(hypergraph, x), self.classifier.first.weight
-        if x.dim() != 2 or x.shape[1] != self.in_features:
-            raise DataError(f"Features must have shape [N, {self.in_features}]. Got {list(x.shape)}.")
+        check_features(x, self.in_features)
 
         def make(features: Tensor) -> Tensor:
-            """In 64 bits but for plain means: the tenth power of 1e-4 is 0 in 32."""
             dense = dense_features(features, weight.detach())
+            # Powers need 64 bits: the tenth power of 1e-4 is 0 in 32 bits.
             exact = dense if self.config.mean_power == 1 else dense.double()
             return diffused(exact, hypergraph, self.config).to(dense)
 
@@ -98,23 +93,15 @@ class HyperND(HypergraphModel[HyperNDConfig]):
 
 
 def diffused(x: Float[Tensor, "N F"], hypergraph: Hypergraph, config: HyperNDConfig) -> Float[Tensor, "N F"]:
-    """The features after the diffusion.
-
-    Args:
-        x: Features.
-        hypergraph: The hypergraph.
-        config: How to diffuse.
-
-    Returns:
-        A row per node.
+    """Diffuse the features.
 
     Raises:
         DataError: if features are negative and the mean is not linear.
     """
     if config.mean_power != 1 and bool((x < 0).any()):
         raise DataError(
-            f"A power mean with power {config.mean_power} must have features of 0 or more. Got {float(x.min())}.",
-            remedy="Use mean_power 1, or other features.",
+            f"A mean_power of {config.mean_power} needs non-negative features. Got {float(x.min())}.",
+            remedy="Use `mean_power=1`, or other features.",
         )
     z = u = _normalised(x, hypergraph, config)
     for _ in range(config.max_steps):
@@ -129,7 +116,7 @@ def diffused(x: Float[Tensor, "N F"], hypergraph: Hypergraph, config: HyperNDCon
 
 
 def _length(z: Tensor) -> float:
-    """The Euclidean length of all entries together."""
+    """Return the Euclidean norm of all entries."""
     z = z.detach()
     return math.sqrt(float(kernels.column_sum(z * z).sum()))
 
@@ -144,7 +131,7 @@ def _edge_means(z: Tensor, hypergraph: Hypergraph, config: HyperNDConfig) -> Ten
 
 
 def _raised(x: Tensor, exponent: float) -> Tensor:
-    """The power of numbers that are not negative; its slope at 0 is taken as 0, where it can be infinite."""
+    """Return the power of non-negative numbers, with gradient 0 at 0, where the true slope can be infinite."""
     if exponent == 1:
         return x
     positive = x > 0

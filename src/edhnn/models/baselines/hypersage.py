@@ -1,10 +1,11 @@
-r"""HyperSAGE: each node adds the power means of its neighbours, hyperedge by hyperedge, to its own signal.
+r"""HyperSAGE: each node adds to its signal the power means of its neighbours, one per hyperedge.
 
 $$ T_v = S_v + \sum_{e \ni v} w_e \Big(\frac{1}{|e| - 1} \sum_{u \in e,\, u \ne v} S_u^p\Big)^{1/p}, \qquad
    x_v \leftarrow \frac{T_v}{\sum_c T_{vc}} W + b, \qquad S = \mathrm{clamp}(x, 10^{-7}, 10). $$
 
-The authors loop over hyperedges and members. Here the sum over the others is the hyperedge's total less the node's own
-share, and for $p = 1$ no table of a row per membership is made. The first layer's $T$ learns nothing and is made once.
+The authors loop over hyperedges and members. Here the sum over the other members is the total of the hyperedge minus
+the node's share, and for $p = 1$ no tensor has a row per membership. $T$ of the first layer has no parameters and is
+computed once.
 """
 
 from __future__ import annotations
@@ -19,7 +20,6 @@ from torch import Tensor, nn
 
 from edhnn import kernels
 from edhnn.configuration import Configuration, Count, Natural, Positive
-from edhnn.errors import DataError
 from edhnn.hypergraph.hypergraph import Hypergraph
 from edhnn.hypergraph.incidence import edge_to_incidence, node_to_incidence
 from edhnn.kernels import Links
@@ -27,7 +27,7 @@ from edhnn.models.base import HypergraphLike, HypergraphModel, as_hypergraph, re
 from edhnn.models.registry import register_model
 from edhnn.nn.aggregation import aggregate_at_nodes, to_edges, to_nodes
 from edhnn.nn.cache import cached_per_features
-from edhnn.nn.features import Projection, dense_features, layer_widths
+from edhnn.nn.features import Projection, check_features, dense_features, layer_widths
 
 LOWEST, HIGHEST = 1e-7, 10.0
 
@@ -35,15 +35,15 @@ LOWEST, HIGHEST = 1e-7, 10.0
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HyperSAGEConfig(Configuration):
-    r"""HyperSAGE's choices; the defaults are the authors' code, with every neighbour heard.
+    r"""Options of HyperSAGE. The defaults are those of the authors' code, but without sampling.
 
     Attributes:
         layers: Layers.
-        hidden: Width between them; 16 is written into the released code.
+        hidden: Width between them; the released code fixes it at 16.
         mean_power: $p$.
-        sample: Neighbours drawn from each hyperedge of each node, at most; 0 for all. The released code draws 100, and
-            still divides by $|e| - 1$.
-        dropout: Rate after each hidden layer.
+        sample: The largest number of neighbours drawn from each hyperedge of each node; 0 for all. The released code
+            draws 100 and still divides by $|e| - 1$.
+        dropout: Dropout rate after each hidden layer.
     """
 
     layers: Count = 2
@@ -55,12 +55,11 @@ class HyperSAGEConfig(Configuration):
 
 @register_model("hypersage", "power means of neighbours, by hyperedge", singletons=False)
 class HyperSAGE(HypergraphModel[HyperSAGEConfig]):
-    r"""HyperSAGE. Paper: Table 8 (HyperSAGE). Source: Arya et al., 2020, and their code as ED-HNN's runs it.
+    r"""HyperSAGE. Paper: Table 8 (HyperSAGE). Source: Arya et al., 2020, and their code in ED-HNN's setting.
 
-    Differs: the gradient flows through the row sums $\sum_c T_{vc}$ too, as the true derivative does; the released code
-    detaches them. Hyperedges of one member, which have no neighbours and gave 0/0, are skipped; features are not
-    overwritten; outputs are logits, not their log-softmax. A hyperedge of weight w counts w times; weights of
-    memberships are refused.
+    Differs: the gradient includes the row sums $\sum_c T_{vc}$; the released code detaches them. Hyperedges of one
+    member, which have no neighbours and gave 0/0, are skipped. Features are not overwritten. Outputs are logits, not
+    their log-softmax. A hyperedge of weight w counts w times. Weights of memberships are not supported.
     """
 
     config_class = HyperSAGEConfig
@@ -78,21 +77,21 @@ class HyperSAGE(HypergraphModel[HyperSAGEConfig]):
         """Return the outputs for every node."""
         hypergraph, (first, *later) = as_hypergraph(hypergraph, x), self.projections
         assert isinstance(first, Projection)
-        if x.dim() != 2 or x.shape[1] != self.in_features:
-            raise DataError(f"Features must have shape [N, {self.in_features}]. Got {list(x.shape)}.")
-        refuse_weights(hypergraph, "HyperSAGE", "a neighbour is one or not", "incidence_weight")
+        check_features(x, self.in_features)
+        refuse_weights(hypergraph, "HyperSAGE", "a node is either a neighbour or not", "incidence_weight")
         weight, config = first.weight.detach(), self.config
 
         def make(features: Tensor) -> Tensor:
-            return self._heard(dense_features(features, weight), hypergraph)
+            return self._with_neighbours(dense_features(features, weight), hypergraph)
 
         key = weight.dtype, config.mean_power
         h: Tensor = first(make(x) if config.sample else cached_per_features(hypergraph, x, "HyperSAGE", key, make))
         for projection in later:
-            h = projection(self._heard(self.dropout(h.relu()), hypergraph))
+            h = projection(self._with_neighbours(self.dropout(h.relu()), hypergraph))
         return h
 
-    def _heard(self, x: Tensor, hypergraph: Hypergraph) -> Tensor:
+    def _with_neighbours(self, x: Tensor, hypergraph: Hypergraph) -> Tensor:
+        r"""Return $T_v / \sum_c T_{vc}$."""
         signal, count, drawn = x.clamp(LOWEST, HIGHEST), self.config.sample, None
         if count:
             seed = self.seeds() if self.training else int(self.get_buffer("sample_seed"))
@@ -104,23 +103,16 @@ class HyperSAGE(HypergraphModel[HyperSAGEConfig]):
 def neighbour_means(
     s: Float[Tensor, "N D"], hypergraph: Hypergraph, p: float, drawn: tuple[Tensor, Links] | None = None
 ) -> Float[Tensor, "N D"]:
-    """The power means of the other members, summed over the hyperedges of each node.
+    """Sum the power means of the other members over the hyperedges of each node.
 
-    Args:
-        s: Signal, positive.
-        hypergraph: The hypergraph; one member has no others and hears nothing.
-        p: The power.
-        drawn: Incidences that hear some of the others only, and whom (`draw_neighbours`).
-
-    Returns:
-        The sums.
+    The signal ``s`` is positive. ``drawn`` (from `draw_neighbours`) restricts the members of some incidences.
     """
     others = (hypergraph.edge_size - 1).clamp(min=0)
     if p == 1 and drawn is None:
         share = torch.where(others > 0, 1 / others.clamp(min=1), 0).to(s)[:, None]
-        heard = to_nodes(share * to_edges(s, hypergraph, "sum"), hypergraph, "sum")
-        return (heard - to_nodes(share, hypergraph, "sum") * s).clamp(min=0)  # rounding may leave less than nothing
-    raised = s.double() ** p  # a small sum is left of large ones, and the root makes it matter
+        total = to_nodes(share * to_edges(s, hypergraph, "sum"), hypergraph, "sum")
+        return (total - to_nodes(share, hypergraph, "sum") * s).clamp(min=0)  # rounding can make it negative
+    raised = s.double() ** p  # 64 bits: the difference of large sums can be small, and the root amplifies its error
     left = edge_to_incidence(to_edges(raised, hypergraph, "sum"), hypergraph) - node_to_incidence(raised, hypergraph)
     count = others.index_select(0, hypergraph.edge_index)[:, None]
     left = torch.maximum(left, count.clamp(min=1) * LOWEST**p)
@@ -131,12 +123,7 @@ def neighbour_means(
 
 
 def draw_neighbours(hypergraph: Hypergraph, count: int, generator: torch.Generator) -> tuple[Tensor, Links] | None:
-    """Other members for each incidence whose hyperedge has more than so many of them.
-
-    Args:
-        hypergraph: The hypergraph.
-        count: How many to draw, without putting back.
-        generator: Where the draw comes from.
+    """Draw ``count`` other members, without replacement, for each incidence whose hyperedge has more than that.
 
     Returns:
         The incidences and their links to the drawn nodes; ``None`` if there is no such incidence.
@@ -147,14 +134,14 @@ def draw_neighbours(hypergraph: Hypergraph, count: int, generator: torch.Generat
         return None
     owner = torch.repeat_interleave(size[large])
     start = torch.cumsum(size[large], 0) - size[large]
-    place = hypergraph.edge_ptr[hypergraph.edge_index[large]][owner] + _numbers(owner) - start[owner]
-    other = place != large[owner]
-    owner, place = owner[other], place[other]
+    member = hypergraph.edge_ptr[hypergraph.edge_index[large]][owner] + _numbers(owner) - start[owner]
+    other = member != large[owner]
+    owner, member = owner[other], member[other]
     shuffled = torch.rand(len(owner), generator=generator).argsort().to(owner.device)
     order = shuffled[torch.sort(owner[shuffled], stable=True).indices]
     first = torch.cumsum(size[large] - 1, 0) - (size[large] - 1)
-    kept = order[_numbers(owner) - first[owner[order]] < count]
-    row_ptr, column = torch.arange(len(large) + 1, device=large.device) * count, hypergraph.node_index[place[kept]]
+    chosen = order[_numbers(owner) - first[owner[order]] < count]
+    row_ptr, column = torch.arange(len(large) + 1, device=large.device) * count, hypergraph.node_index[member[chosen]]
     return large, kernels.row_links(row_ptr, column, hypergraph.num_nodes)
 
 

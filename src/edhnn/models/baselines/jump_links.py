@@ -1,11 +1,12 @@
-r"""HGNN and AllDeepSets with a jump link: a node's earlier state beside what it heard.
+r"""HGNN and AllDeepSets with a jump link, which combines the messages at a node with an earlier state.
 
-Both get an encoder, $z = h^0 = \mathrm{ReLU}(W_{in} x + b_{in})$. A layer hears $s$ and maps it by $g$; with a link,
+Both have an encoder, $z = h^0 = \mathrm{ReLU}(W_{in} x + b_{in})$. Each layer has messages $s$ and a map $g$,
+and the link is
 
-- ``mix``: $h \leftarrow g((1 - \alpha) s + \alpha z)$, as the released JumpLink convolution has it,
+- ``mix``: $h \leftarrow g((1 - \alpha) s + \alpha z)$, as in the released JumpLink convolution, or
 - ``join``: $h \leftarrow g([h ; s])$, which for a linear $g$ is $W s + W' h + b$.
 
-The paper names the two models and defines neither; these are the two readings it allows.
+The paper names the two models and does not define them. These are the two possible readings.
 """
 
 from __future__ import annotations
@@ -19,11 +20,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from edhnn.configuration import Configuration, Count, Fraction
-from edhnn.models.base import (
-    HypergraphLike,
-    HypergraphModel,
-    as_hypergraph,
-)
+from edhnn.models.base import HypergraphLike, HypergraphModel, as_hypergraph
 from edhnn.models.baselines.allset import AllDeepSetsConfig, half_sum, set_mlp
 from edhnn.models.registry import register_model
 from edhnn.nn.aggregation import row_smoothing, symmetric_smoothing
@@ -37,16 +34,16 @@ Smoothing = Literal["symmetric", "row"]
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HGNNJumpLinkConfig(Configuration):
-    r"""Choices of HGNN with a jump link.
+    r"""Options of HGNN with a jump link.
 
     Attributes:
         layers: Convolutions between the encoder and the linear classifier.
         hidden: Width of the states.
         jump: ``mix`` or ``join``.
         restart: $\alpha$ of ``mix``.
-        smoothing: ``symmetric``, HGNN's; ``row``, means of means as in the released JumpLink.
-        dropout: Rate before each convolution and the classifier.
-        input_dropout: Rate on the features.
+        smoothing: ``symmetric`` as in HGNN; ``row`` for means of means as in the released JumpLink.
+        dropout: Dropout rate before each convolution and the classifier.
+        input_dropout: Dropout rate on the features.
     """
 
     layers: Count = 1
@@ -88,7 +85,7 @@ class HGNNJumpLink(HypergraphModel[HGNNJumpLinkConfig]):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AllDeepSetsJumpLinkConfig(AllDeepSetsConfig):
-    r"""Choices of AllDeepSets with a jump link.
+    r"""Options of AllDeepSets with a jump link.
 
     Attributes:
         jump: ``mix`` or ``join``, before $g_2$.

@@ -1,13 +1,13 @@
 r"""LEGCN: a GCN on the line expansion, whose vertices are the memberships $(v, e)$.
 
-Two memberships are neighbours when they share the node or the hyperedge. With $P_v, P_e$ the matrices that select a
+Two memberships are neighbours if they share the node or the hyperedge. With $P_v, P_e$ the matrices that select a
 membership's node and hyperedge, the adjacency with loops is $P_v P_v^\top + P_e P_e^\top - I$, and
 
 $$ z \leftarrow \mathrm{ReLU}(\hat A z W + b), \qquad z^0 = P_v x, \qquad
    \mathrm{logits}_v = \mathrm{mean}_{e \ni v} z_{ve}. $$
 
-The expansion has $\sum_v d_v^2 + \sum_e |e|^2$ entries and is never made: with $P = [P_v, P_e]$ its product is one with
-$P^\top$ and one with $P$, of two entries per membership each.
+The expansion has $\sum_v d_v^2 + \sum_e |e|^2$ entries and is never built. With $P = [P_v, P_e]$, a product with it is
+one with $P^\top$ and one with $P$, which have two entries per membership.
 """
 
 from __future__ import annotations
@@ -25,12 +25,7 @@ from edhnn.configuration import Configuration, Count
 from edhnn.hypergraph.hypergraph import Hypergraph
 from edhnn.kernels import Links
 from edhnn.kernels.links import from_parts
-from edhnn.models.base import (
-    HypergraphLike,
-    HypergraphModel,
-    as_hypergraph,
-    refuse_weights,
-)
+from edhnn.models.base import HypergraphLike, HypergraphModel, as_hypergraph, refuse_weights
 from edhnn.models.registry import register_model
 from edhnn.nn.cache import cached_per_hypergraph
 from edhnn.nn.features import Projection, layer_widths
@@ -41,13 +36,13 @@ Normalisation = Literal["symmetric", "row"]
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LEGCNConfig(Configuration):
-    r"""LEGCN's choices; the defaults are ED-HNN's code, with the expansion made right.
+    r"""Options of LEGCN. The defaults are those of ED-HNN's code, but with the correct expansion.
 
     Attributes:
         layers: Convolutions.
         hidden: Width between them.
-        normalisation: ``symmetric`` with loops of 1, ED-HNN's code; ``row`` with loops of 2, the authors'.
-        dropout: Rate after each hidden layer: none in ED-HNN's code, 0.5 in the authors'.
+        normalisation: ``symmetric`` with loops of 1 (ED-HNN) or ``row`` with loops of 2 (the authors).
+        dropout: Dropout rate after each hidden layer: 0 in ED-HNN's code, 0.5 in the authors'.
     """
 
     layers: Count = 2
@@ -60,9 +55,9 @@ class LEGCNConfig(Configuration):
 class LEGCN(HypergraphModel[LEGCNConfig]):
     """LEGCN. Paper: Table 8 (LEGCN). Source: Yang et al., CIKM 2022 (line expansion).
 
-    Weights are refused: the expansion joins memberships that share something, or does not.
+    Weights are not supported, because the expansion is unweighted.
 
-    Differs: the whole expansion is used; the authors sample at most 30 neighbours on each side, and ED-HNN's code
+    Differs: the whole expansion is used. The authors sample at most 30 neighbours on each side, and ED-HNN's code
     builds another, almost empty graph by mistake.
     """
 
@@ -77,8 +72,7 @@ class LEGCN(HypergraphModel[LEGCNConfig]):
     def forward(self, x: Tensor, hypergraph: HypergraphLike) -> Float[Tensor, "N C"]:
         """Return the outputs for every node."""
         hypergraph = as_hypergraph(hypergraph, x)
-        why = "memberships share a node or a hyperedge, or do not"
-        refuse_weights(hypergraph, "LEGCN", why, "edge_weight", "incidence_weight")
+        refuse_weights(hypergraph, "LEGCN", "the line expansion is unweighted", "edge_weight", "incidence_weight")
         first, *later = self.convolutions
         assert isinstance(first, Projection)
         by_node = line_links(hypergraph)[1]
@@ -96,7 +90,7 @@ class LEGCN(HypergraphModel[LEGCNConfig]):
 def line_product(
     z_ev: Float[Tensor, "I D"], hypergraph: Hypergraph, normalisation: Normalisation
 ) -> Float[Tensor, "I D"]:
-    """The normalised adjacency of the line expansion, times a table of a row per membership."""
+    """Multiply the normalised adjacency of the line expansion with a row per membership."""
     owners, weights = line_links(hypergraph)[0], line_weights(hypergraph, z_ev)
     if normalisation == "row":
         return kernels.gather_sum(kernels.gather_sum(z_ev, owners.transposed()), owners, weights.row)
@@ -105,7 +99,7 @@ def line_product(
 
 
 class LineWeights(NamedTuple):
-    """What normalises: by link, over the reach with loops of 2 and over its root with loops of 1; and the loops."""
+    """Factors of the normalisation: ``row`` and ``root`` by link, for loops of 2 and 1, and the loops of the latter."""
 
     row: Float[Tensor, " J"]
     root: Float[Tensor, " J"]
@@ -113,7 +107,7 @@ class LineWeights(NamedTuple):
 
 
 def line_weights(hypergraph: Hypergraph, like: Tensor) -> LineWeights:
-    """The weights in a type, found once per hypergraph."""
+    """Return the factors in the type of ``like``, cached per hypergraph."""
 
     def make() -> LineWeights:
         reach = (hypergraph.degree[hypergraph.node_index] + hypergraph.edge_size[hypergraph.edge_index]).to(like)
@@ -124,7 +118,7 @@ def line_weights(hypergraph: Hypergraph, like: Tensor) -> LineWeights:
 
 
 def line_links(hypergraph: Hypergraph) -> tuple[Links, Links]:
-    """Links from each membership to its node and its hyperedge, numbered N + e, and from nodes to their memberships."""
+    """Return links from memberships to their node and hyperedge (index N + e), and from nodes to their memberships."""
 
     def make() -> tuple[Links, Links]:
         node, edge, order = hypergraph.node_index, hypergraph.edge_index, hypergraph.node_order

@@ -1,8 +1,8 @@
-r"""A perceptron on the features alone: what the hypergraph adds is measured against it.
+r"""A perceptron on the features alone, the baseline that shows what the hypergraph contributes.
 
 $$ \mathrm{logits}_v = \mathrm{MLP}(x_v). $$
 
-With one layer, the published setting, it is multinomial logistic regression.
+With one layer, as published, it is multinomial logistic regression.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from edhnn.nn.mlp import NormName
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MLPModelConfig(Configuration):
-    """The perceptron's choices; the defaults are AllSet's script.
+    """Options of the perceptron. The defaults are those of AllSet's script.
 
     Attributes:
         layers: Linear layers.
         hidden: Width between them.
         norm: Norm of the hidden layers: ``layer``, ``batch`` or ``none``.
-        dropout: Rate after each hidden layer; the features are not dropped.
+        dropout: Dropout rate after each hidden layer; the features have no dropout.
     """
 
     layers: Count = 1
@@ -40,7 +40,7 @@ class MLPModelConfig(Configuration):
 
 @register_model("mlp", "a perceptron on the features alone", singletons=False)
 class MLPModel(HypergraphModel[MLPModelConfig]):
-    """The perceptron. Paper: Table 2 (MLP); defined by AllSet (Chien et al., ICLR 2022). Weights change nothing."""
+    """The perceptron. Paper: Table 2 (MLP); defined by AllSet (Chien et al., ICLR 2022). It ignores weights."""
 
     config_class = MLPModelConfig
 
@@ -58,7 +58,7 @@ class MLPModel(HypergraphModel[MLPModelConfig]):
         self.classifier = FeatureMLP(mlp, self.make_dropout(0.0))
 
     def forward(self, x: Tensor, hypergraph: HypergraphLike) -> Float[Tensor, "N C"]:
-        """Return the outputs for every node; of the hypergraph only the number of nodes is looked at."""
+        """Return the outputs for every node; only the number of nodes of the hypergraph is checked."""
         as_hypergraph(hypergraph, x)
         out: Tensor = self.classifier(x)
         return out

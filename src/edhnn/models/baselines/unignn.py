@@ -1,7 +1,7 @@
-r"""UniGNN: graph networks carried over to hypergraphs. UniGCN, UniGIN, UniSAGE, UniGAT and UniGCNII.
+r"""UniGNN, graph networks extended to hypergraphs: UniGCN, UniGIN, UniSAGE, UniGAT and UniGCNII.
 
-The first four begin with $y_e = \mathrm{agg}_{u \in e} W x_u$. Then, with $d_v$ degrees and $\bar d_e$ what the same
-aggregation makes of them in $e$,
+The first four compute $y_e = \mathrm{agg}_{u \in e} W x_u$. Then, with $d_v$ the degrees and $\bar d_e$ their aggregate
+in $e$,
 
 - UniGCN: $d_v^{-1/2} \sum_{e \ni v} \bar d_e^{-1/2} y_e$,
 - UniGIN: $(1 + \epsilon) W x_v + \sum_{e \ni v} y_e$ with $\epsilon$ learned,
@@ -10,16 +10,16 @@ aggregation makes of them in $e$,
   $\alpha_{ve} = \mathrm{softmax}_{e \ni v}\, \mathrm{LeakyReLU}_{0.2}(a \cdot y_e)$, head by head.
 
 Source: Huang and Yang, IJCAI 2021, and their code, whose settings are the defaults. A network is dropout, layer, ReLU,
-..., dropout, layer; there are no biases.
+..., dropout, layer, without biases.
 
-UniGCNII has many layers of degree-scaled averages with a link to the first state and near-identity maps.
-From $h^0 = \mathrm{ReLU}(W_{in} x + b_{in})$, layer $i = 1, 2, \dots$ is, with $y_e$ and $\bar d_e$ the means of $h$
+UniGCNII has many layers of degree-scaled averages with a link to the first state and near-identity maps. From
+$h^0 = \mathrm{ReLU}(W_{in} x + b_{in})$, layer $i = 1, 2, \dots$ is, with $y_e$ and $\bar d_e$ the means of $h$
 and of the degrees in $e$,
 
 $$ s_v = d_v^{-1/2} \sum_{e \ni v} \bar d_e^{-1/2} y_e, \qquad z = (1 - \alpha) s + \alpha h^0, \qquad
    h = \mathrm{ReLU}((1 - \beta_i) z + \beta_i W_i z), \quad \beta_i = \ln(\lambda / i + 1), $$
 
-and a linear map reads the last state.
+and a linear map of the last state gives the outputs.
 """
 
 from __future__ import annotations
@@ -36,11 +36,7 @@ from torch import Tensor, nn
 from edhnn import kernels
 from edhnn.configuration import Configuration, Count, Fraction, Positive
 from edhnn.hypergraph.hypergraph import Hypergraph
-from edhnn.models.base import (
-    HypergraphLike,
-    HypergraphModel,
-    as_hypergraph,
-)
+from edhnn.models.base import HypergraphLike, HypergraphModel, as_hypergraph
 from edhnn.models.registry import register_model
 from edhnn.nn.aggregation import Aggregate, degree_smoothing, node_weights, row_smoothing, to_edges, to_nodes, unit_rows
 from edhnn.nn.attention import attend, glorot_heads, head_scores, link_softmax
@@ -50,16 +46,16 @@ from edhnn.nn.mlp import make_linear
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UniGNNConfig(Configuration):
-    """Choices of all four; the defaults are the authors' code.
+    """Options that the four share. The defaults are those of the authors' code.
 
     Attributes:
         layers: Layers.
         hidden: Width of a head.
-        heads: Heads of hidden layers, side by side; the last layer has one.
-        aggregate: In hyperedges: ``mean`` or ``sum``.
+        heads: Heads of hidden layers, concatenated; the last layer has one.
+        aggregate: Aggregation in hyperedges: ``mean`` or ``sum``.
         unit_rows: Scale the rows of each layer's output to length 1.
-        dropout: Rate before each layer but the first.
-        input_dropout: Rate on the features.
+        dropout: Dropout rate before each layer except the first.
+        input_dropout: Dropout rate on the features.
     """
 
     layers: Count = 2
@@ -75,7 +71,7 @@ Config = TypeVar("Config", bound=UniGNNConfig)
 
 
 class UniGNN(HypergraphModel[Config]):
-    """What the four share: projections and dropouts around a mixing step, the subclass's."""
+    """Base of the four: projections and dropouts around a mixing step that the subclass defines."""
 
     def build(self, config: Config) -> None:
         """Make the layers."""
@@ -109,7 +105,7 @@ class UniGNN(HypergraphModel[Config]):
         return False
 
     def _extra(self, heads: int, width: int) -> nn.Module:
-        """What else a layer learns."""
+        """Make the other parameters of a layer."""
         del heads, width
         return nn.Identity()
 
@@ -124,10 +120,10 @@ class UniGNN(HypergraphModel[Config]):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UniGCNConfig(UniGNNConfig):
-    """UniGCN's choices.
+    """Options of UniGCN.
 
     Attributes:
-        project_first: Otherwise the features are mixed first and then projected, with a bias: the code's UniGCN2.
+        project_first: Project, then mix; otherwise mix, then project with a bias, which is UniGCN2 of the code.
     """
 
     project_first: bool = True
@@ -159,7 +155,7 @@ class UniGCN(UniGNN[UniGCNConfig]):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UniGINConfig(UniGNNConfig):
-    """UniGIN's choices: those of all four."""
+    """Options of UniGIN: the shared ones."""
 
 
 @register_model("unigin", "GIN carried over by UniGNN")
@@ -174,17 +170,17 @@ class UniGIN(UniGNN[UniGINConfig]):
 
     def _mix(self, z: Tensor, extra: nn.Module, hypergraph: Hypergraph) -> Tensor:
         assert isinstance(extra, nn.ParameterList)
-        heard = to_nodes(to_edges(z, hypergraph, self.config.aggregate), hypergraph, "sum")
-        return kernels.scale_columns(z, (1 + extra[0]).expand(z.shape[1])) + heard
+        messages = to_nodes(to_edges(z, hypergraph, self.config.aggregate), hypergraph, "sum")
+        return kernels.scale_columns(z, (1 + extra[0]).expand(z.shape[1])) + messages
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UniSAGEConfig(UniGNNConfig):
-    """UniSAGE's choices.
+    """Options of UniSAGE.
 
     Attributes:
-        node_aggregate: At nodes: ``sum`` or ``mean``.
+        node_aggregate: Aggregation at nodes: ``sum`` or ``mean``.
     """
 
     node_aggregate: Aggregate = "sum"
@@ -207,13 +203,13 @@ Scores = Literal["hyperedge", "pair"]
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UniGATConfig(UniGNNConfig):
-    r"""UniGAT's choices.
+    r"""Options of UniGAT.
 
     Attributes:
-        scores: ``hyperedge``, the code's, which declares a vector for the node and does not use it; ``pair``, the
-            paper's formula: $\mathrm{LeakyReLU}(a \cdot y_e + a' \cdot W x_v)$.
-        skip: Add $W x_v$.
-        attention_dropout: Rate on the weights of the attention.
+        scores: ``hyperedge`` as in the code, which declares a vector for the node and does not use it; ``pair`` as in
+            the paper's formula, $\mathrm{LeakyReLU}(a \cdot y_e + a' \cdot W x_v)$.
+        skip: Whether to add $W x_v$.
+        attention_dropout: Dropout rate on the weights of the attention.
     """
 
     scores: Scores = "hyperedge"
@@ -259,17 +255,17 @@ Smoothing = Literal["degree", "mean"]
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UniGCNIIConfig(Configuration):
-    r"""UniGCNII's choices; the defaults are AllSet's, the source of the published numbers.
+    r"""Options of UniGCNII. The defaults are AllSet's, the source of the published numbers.
 
     Attributes:
         layers: Layers.
         hidden: Width of a head.
         heads: The state is ``heads`` times ``hidden`` wide.
-        smoothing: ``degree`` as above; ``mean``, ED-HNN's code: the mean of $y_e$, with restart 0.5 and one head.
+        smoothing: ``degree`` as above; ``mean`` as in ED-HNN's code: the mean of $y_e$, with restart 0.5 and one head.
         restart: $\alpha$.
         identity_scale: $\lambda$.
         unit_rows: Scale the rows of $s$ to length 1, as the authors' deep recipe does.
-        dropout: Rate before each layer and on the features.
+        dropout: Dropout rate before each layer and on the features.
     """
 
     layers: Count = 1
@@ -292,7 +288,7 @@ class UniGCNII(HypergraphModel[UniGCNIIConfig]):
         """Make the layers."""
         width, generator = config.hidden * config.heads, self.generator
         self.encoder = FeatureLayer(
-            self.in_features, width, dropout=config.dropout, seeds=self.seeds, generator=self.generator
+            self.in_features, width, dropout=config.dropout, seeds=self.seeds, generator=generator
         )
         self.maps = nn.ModuleList(
             Projection(width, width, init="linear", bias=False, generator=generator) for _ in range(config.layers)
@@ -306,17 +302,14 @@ class UniGCNII(HypergraphModel[UniGCNIIConfig]):
         h = first = self.encoder(x).relu()
         for layer, linear in enumerate(self.maps, start=1):
             h = self.dropout(h)
-            s = (
-                degree_smoothing(h, hypergraph, "mean")
-                if config.smoothing == "degree"
-                else row_smoothing(h, hypergraph)
-            )
+            by_degree = config.smoothing == "degree"
+            s = degree_smoothing(h, hypergraph, "mean") if by_degree else row_smoothing(h, hypergraph)
             z = torch.lerp(unit_rows(s) if config.unit_rows else s, first, config.restart)
             h = torch.lerp(z, linear(z), math.log(config.identity_scale / layer + 1)).relu()
         out: Tensor = self.classifier(self.dropout(h))
         return out
 
     def parameter_groups(self) -> list[dict[str, Any]]:
-        """Parameters with the weight decays of AllSet and the authors: 0.01 inside, 0.0005 at both ends."""
+        """Return the parameters with the weight decays of AllSet and the authors: 0.01 inside, 0.0005 at both ends."""
         ends = [*self.encoder.parameters(), *self.classifier.parameters()]
         return [{"params": list(self.maps.parameters()), "weight_decay": 0.01}, {"params": ends, "weight_decay": 5e-4}]
