@@ -116,11 +116,11 @@ def through(dataset, path, **options):
 
 
 AVERTED = (
-    "that the labels are real values (read with --task regression)",
-    "which columns are labels (read with --label label0 --label label1 --task multilabel)",
-    "which columns are labels (read with --label label0 --label label1 --task regression)",
+    "that the labels are real values (read with `task='regression'`)",
+    "which columns are labels (read with `label=['label0', 'label1']` `task='multilabel'`)",
+    "which columns are labels (read with `label=['label0', 'label1']` `task='regression'`)",
 )
-TAKEN_FOR_SOMETHING_ELSE = r"that '(size|train_mask)' is an attribute \(a reader takes it for a feature\)"
+TAKEN_FOR_SOMETHING_ELSE = r"that '(size|train_mask)' is an attribute \(a reader uses it as a feature\)"
 
 
 def after_losing(dataset, dropped):
@@ -131,13 +131,13 @@ def after_losing(dataset, dropped):
     for loss in dropped:
         if loss == "the sparsity of the features (written as full columns)":
             parts["x"] = parts.get("x", dataset.x).to_dense()
-        elif loss == "that the features are float64 (a reader takes float32)":
+        elif loss == "that the features are float64 (a reader uses float32)":
             parts["x"] = parts.get("x", dataset.x).to(torch.float32)
-        elif loss == "that the labels are float64 (a reader takes float32)":
+        elif loss == "that the labels are float64 (a reader uses float32)":
             parts["y"] = dataset.y.to(torch.float32)
         elif loss in AVERTED or re.fullmatch(TAKEN_FOR_SOMETHING_ELSE, loss):
             continue  # by telling the reader: `table_options`
-        elif loss == "the numbers of the classes (a reader sorts those in use)":
+        elif loss == "the numbers of the classes (a reader sorts the names in use)":
             names = dataset.class_names or range(dataset.num_classes)
             labels = [names[number] if number >= 0 else None for number in dataset.y.tolist()]
             used = sorted({label for label in labels if label is not None})
@@ -220,7 +220,7 @@ def test_what_is_there_is_replaced_only_when_asked(tmp_path, name, target):
     write_dataset(labelled(), tmp_path / target)
     before = files_in(tmp_path)
     with pytest.raises(
-        UsageError, match=r"exists already. Choose another name, or replace it with --force .*overwrite=True"
+        UsageError, match=r"exists already. Choose another name, or replace it with `overwrite=True`"
     ):
         write_dataset(plain(), tmp_path / target)
     assert files_in(tmp_path) == before

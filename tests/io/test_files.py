@@ -53,7 +53,7 @@ def test_the_limit_counts_decompressed_bytes_and_is_exact(tmp_path):
     (tmp_path / "small.gz").write_bytes(gzip.compress(b"x" * 1000))
     for name in ("plain", "small.gz"):
         assert len(read(tmp_path / name, Limits(max_bytes=1000))) == 1000
-        with pytest.raises(LimitError, match=r"at most 999 bytes after decompression.*--max-bytes"):
+        with pytest.raises(LimitError, match=r"at most 999 bytes after decompression.*`max_bytes=`"):
             read(tmp_path / name, Limits(max_bytes=999))
 
 
@@ -206,7 +206,7 @@ def test_when_the_last_rename_fails_the_old_folder_is_put_back(tmp_path, monkeyp
 def test_a_folder_is_overwritten_only_when_asked_or_empty(tmp_path):
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "a.txt").write_text("a")
-    with pytest.raises(UsageError, match="exists already.*--force"), atomic_folder(tmp_path / "full"):
+    with pytest.raises(UsageError, match="exists already.*`overwrite=True`"), atomic_folder(tmp_path / "full"):
         pytest.fail("the block must not run")
     (tmp_path / "empty").mkdir()
     with atomic_folder(tmp_path / "empty") as folder:

@@ -95,7 +95,7 @@ def test_the_numbers_of_nodes_and_hyperedges_survive_tables(tmp_path, name, ids)
     hypergraph = Hypergraph.from_hyperedges([[1, 2], [0, 1], [0]])
     dataset = NodeDataset(name="x", hypergraph=hypergraph, node_ids=Ids(ids), edge_ids=Ids(ids))
     if "" in ids and "parquet" not in name:
-        with pytest.raises(DataError, match="A text table holds no empty ids. A node has one"):
+        with pytest.raises(DataError, match="A text table cannot store an empty node id"):
             write_dataset(dataset, tmp_path / name)
         assert files_in(tmp_path) == {}
         return
@@ -116,9 +116,9 @@ def test_nothing_more_than_needed_is_written(tmp_path):
 @pytest.mark.parametrize(
     ("task", "class_names", "loss", "label"),
     [
-        ("multilabel", ("r", "g"), "--label r --label g --task multilabel", ("r", "g")),
-        ("multilabel", ("dark red", "g"), "--label 'dark red' --label g --task multilabel", ("dark red", "g")),
-        ("regression", None, "--label label0 --label label1 --task regression", ("label0", "label1")),
+        ("multilabel", ("r", "g"), "`label=['r', 'g']` `task='multilabel'`", ("r", "g")),
+        ("multilabel", ("dark red", "g"), "`label=['dark red', 'g']` `task='multilabel'`", ("dark red", "g")),
+        ("regression", None, "`label=['label0', 'label1']` `task='regression'`", ("label0", "label1")),
     ],
 )
 def test_tables_say_how_to_find_several_labels(tmp_path, name, task, class_names, loss, label):
@@ -157,7 +157,7 @@ def test_a_folder_of_an_earlier_release_has_the_names_in_its_details(tmp_path):
 def test_tables_keep_the_names_of_label_columns_or_say_that_they_do_not(tmp_path, name):
     assert through(named(labelled(), "kind"), tmp_path / name)[0].reading == {"label_columns": ["kind"]}
     dataset = named(replace(plain(), y=torch.tensor([0.5, 1.0, 2.0]), task="regression"), "price")
-    loss = "which column is the label (read with --label price --task regression)"
+    loss = "which column is the label (read with `label='price'` `task='regression'`)"
     back, dropped = through(dataset, tmp_path / name, label="price", task="regression")
     assert (dropped, back.y.tolist()) == ([loss], [0.5, 1.0, 2.0])
     shadowed = replace(dataset, node_attributes={"class": ["a", "b", "c"]})
@@ -176,25 +176,25 @@ def test_tables_say_what_a_reader_takes_for_something_else(tmp_path, name):
     dataset = replace(plain(), node_attributes=columns)
     back, dropped = through(dataset, tmp_path / name)
     assert dropped == [
-        "that 'class' is an attribute (a reader takes it for the label)",
-        "that 'year' is an attribute (a reader takes it for a feature)",
-        "that 'flag' is an attribute (a reader takes it for a feature)",
+        "that 'class' is an attribute (a reader uses it as the label)",
+        "that 'year' is an attribute (a reader uses it as a feature)",
+        "that 'flag' is an attribute (a reader uses it as a feature)",
     ]
     assert (back.class_names, back.feature_names) == (("a", "b", "c"), ("year", "flag"))
     assert back.node_attributes == {"phone": columns["phone"]}
     other = replace(plain(), x=torch.ones(3, 1), feature_names=("Target",), node_attributes={"note": ["a", "b", "c"]})
     back, dropped = through(other, tmp_path / name)
-    assert dropped == ["that 'Target' is a feature (a reader takes it for the label)"]
+    assert dropped == ["that 'Target' is a feature (a reader uses it as the label)"]
     assert back.x is None
     real = replace(plain(), y=torch.tensor([1.0, 2.0, 1.0]), task="regression")
     back, dropped = through(real, tmp_path / name)
-    assert dropped == ["that the labels are real values (read with --task regression)"]
+    assert dropped == ["that the labels are real values (read with `task='regression'`)"]
     assert back.task == "classification"
     wide = replace(plain(), x=torch.tensor([[16777217.0], [1.0], [2.0]], dtype=torch.float64))
     back, dropped = through(wide, tmp_path / name)
     assert dropped == [
-        "that the features are float64 (a reader takes float32)",
-        "that 'x0' is a feature (a reader leaves it an attribute, as 32 bits would round it)",
+        "that the features are float64 (a reader uses float32)",
+        "that 'x0' is a feature (a reader uses it as an attribute, because 32 bits would round it)",
     ]
     assert back.node_attributes == {"x0": [16777217, 1, 2]}
 
@@ -208,7 +208,7 @@ def test_of_two_attributes_of_one_name_both_are_looked_at(tmp_path):
 
 @pytest.mark.parametrize("column", [[{"a": 1}, {"b": 2}, None], [[1, 2.5], [3], None], [[1, None], [2.5], None]])
 def test_parquet_refuses_what_it_would_change(tmp_path, column):
-    with pytest.raises(DataError, match="column must be of one kind. The attribute 'deep' is not: .*lists or dictio"):
+    with pytest.raises(DataError, match="column must have one type. The attribute 'deep' is mixed. Cause: .*lists or dictio"):
         write_dataset(replace(plain(), node_attributes={"deep": column}), tmp_path / "t.parquet")
     assert files_in(tmp_path) == {}
     same = {"deep": [[1, 2], [3], None], "box": [{"a": 1}, None, {"a": 2}], "row": [np.array([1.5]), None, None]}
@@ -233,7 +233,7 @@ def test_numbers_that_json_lacks_are_refused_however_deep(tmp_path, name, column
     count = 3 if of == "node" else 2
     dataset = replace(plain(), **{f"{of}_attributes": {"score": column[:count]}})
     message = (
-        rf"{'node' if of == 'node' else 'hyperedge'} [01]: .* holds finite numbers only. The .*'score' has -?(inf|nan)"
+        rf"{'node' if of == 'node' else 'hyperedge'} [01]: .* can store finite numbers only. The .*'score' contains -?(inf|nan)"
     )
     with pytest.raises(DataError, match=message):
         write_dataset(dataset, tmp_path / name)
@@ -248,7 +248,7 @@ def test_hif_leaves_out_details_that_are_not_json_and_says_so(tmp_path):
     assert dropped == [f"the detail '{name}' of its provenance" for name in lost]
     origin = back.provenance.details["origin"]
     assert origin["details"] == {"attributes": {"pos": [0.0, 0.0, 0.0], "fine": "x"}}
-    assert origin["notes"] == ["a note", f"details that JSON cannot hold left out: {', '.join(lost)}"]
+    assert origin["notes"] == ["a note", f"details left out, because JSON cannot store them: {', '.join(lost)}"]
 
 
 @pytest.mark.parametrize(
@@ -280,32 +280,32 @@ DATE = np.datetime64("2020-01-01")
 @pytest.mark.parametrize(
     ("name", "parts", "message"),
     [
-        ("t.csv", dict(node_attributes={"a": [[1], [2], None]}), "A text table holds text and numbers only"),
-        ("t.tsv", dict(edge_attributes={"a": [{"b": 1}, None]}), "A text table holds text and numbers only"),
-        ("t.parquet", dict(node_attributes={"a": [1, "x", None]}), "column must be of one kind. The attribute 'a'"),
-        ("t.csv", dict(node_attributes={"a": [2**64, 1, None]}), "column must be of one kind. The attribute 'a'"),
-        ("t.csv", dict(node_attributes={"id": [1, 2, 3]}), "Column names must differ. 'id'"),
-        ("t.csv", dict(node_attributes={"label": [1, 2, 3]}), "Column names must differ. 'label'"),
-        ("t.csv", dict(x=torch.ones(3, 1), feature_names=("label",)), "Column names must differ. 'label'"),
-        ("t.parquet", dict(x=torch.ones(3, 2), feature_names=("a", "a")), "Column names must differ. 'a'"),
-        ("t.csv", dict(node_attributes={"a\nb": [1, 2, 3]}), r"must stand on one line. Got 'a\\nb'"),
-        ("t.csv", dict(edge_attributes={"id": [1, 2]}), "Column names must differ. 'id'"),
+        ("t.csv", dict(node_attributes={"a": [[1], [2], None]}), "A text table can store only text and numbers"),
+        ("t.tsv", dict(edge_attributes={"a": [{"b": 1}, None]}), "A text table can store only text and numbers"),
+        ("t.parquet", dict(node_attributes={"a": [1, "x", None]}), "column must have one type. The attribute 'a'"),
+        ("t.csv", dict(node_attributes={"a": [2**64, 1, None]}), "column must have one type. The attribute 'a'"),
+        ("t.csv", dict(node_attributes={"id": [1, 2, 3]}), "Column names must be unique. 'id'"),
+        ("t.csv", dict(node_attributes={"label": [1, 2, 3]}), "Column names must be unique. 'label'"),
+        ("t.csv", dict(x=torch.ones(3, 1), feature_names=("label",)), "Column names must be unique. 'label'"),
+        ("t.parquet", dict(x=torch.ones(3, 2), feature_names=("a", "a")), "Column names must be unique. 'a'"),
+        ("t.csv", dict(node_attributes={"a\nb": [1, 2, 3]}), r"must not contain line breaks. Got 'a\\nb'"),
+        ("t.csv", dict(edge_attributes={"id": [1, 2]}), "Column names must be unique. 'id'"),
         ("t.csv", dict(node_ids=Ids(["a", 1, "b"])), "node ids in a table must be all text or all 64-bit integers"),
         ("t.parquet", dict(edge_ids=Ids([2**70, 1])), "hyperedge ids in a table must be"),
-        ("t.csv", dict(edge_ids=Ids(["", "a"])), "no empty ids. A hyperedge has one"),
+        ("t.csv", dict(edge_ids=Ids(["", "a"])), "cannot store an empty hyperedge id"),
         (
             "t.hgr",
             dict(node_attributes={"weight": [1, -1, 2]}),
-            "hMETIS holds whole-number node weights only, 0 or more",
+            "node weights must be integers of 0 or more",
         ),
-        ("t.hgr", dict(node_attributes={"weight": [1, 0.5, 2]}), "whole-number node weights"),
-        ("t.hgr", dict(node_attributes={"weight": [1, None, 2]}), "whole-number node weights"),
-        ("t.hgr", dict(node_attributes={"weight": [1, "x", 2]}), "whole-number node weights"),
-        ("t.hgr", dict(node_attributes={"weight": [1, 10**30, 2]}), "whole-number node weights"),
-        ("hyperedges-t.txt", dict(class_names=("a\n", "b")), r"must stand on one line. Got 'a\\n'"),
-        ("hyperedges-t.txt", dict(y=torch.tensor([0, -1, 1])), "Cornell text holds no unlabelled nodes"),
-        ("t", dict(node_attributes={"a": [DATE.astype(object), 1, 2], "b": [object(), 1, 2]}), "what JSON can hold"),
-        ("t", dict(provenance=Provenance("x", "x", (), {"source": {"a": object()}})), "what JSON can hold"),
+        ("t.hgr", dict(node_attributes={"weight": [1, 0.5, 2]}), "node weights must be integers"),
+        ("t.hgr", dict(node_attributes={"weight": [1, None, 2]}), "node weights must be integers"),
+        ("t.hgr", dict(node_attributes={"weight": [1, "x", 2]}), "node weights must be integers"),
+        ("t.hgr", dict(node_attributes={"weight": [1, 10**30, 2]}), "node weights must be integers"),
+        ("hyperedges-t.txt", dict(class_names=("a\n", "b")), r"must not contain line breaks. Got 'a\\n'"),
+        ("hyperedges-t.txt", dict(y=torch.tensor([0, -1, 1])), "Cornell text cannot store unlabelled nodes"),
+        ("t", dict(node_attributes={"a": [DATE.astype(object), 1, 2], "b": [object(), 1, 2]}), "JSON cannot store .* values of type object are not supported"),
+        ("t", dict(provenance=Provenance("x", "x", (), {"source": {"a": object()}})), "JSON cannot store .* values of type object are not supported"),
     ],
 )
 @pytest.mark.parametrize("there", [False, True])
@@ -322,11 +322,11 @@ def test_what_is_refused_writes_nothing_and_changes_nothing(tmp_path, name, part
 def test_weights_and_an_attribute_of_that_name_cannot_share_a_table(tmp_path):
     weighted = Hypergraph.from_hyperedges([[0, 1]], edge_weight=[2.0])
     both = NodeDataset(name="x", hypergraph=weighted, edge_attributes={"weight": ["heavy"]})
-    with pytest.raises(DataError, match="Column names must differ. 'weight'"):
+    with pytest.raises(DataError, match="Column names must be unique. 'weight'"):
         write_dataset(both, tmp_path / "t.csv")
     alone = NodeDataset(name="x", hypergraph=Hypergraph.from_hyperedges([[0]]), edge_attributes={"weight": [3]})
     back, dropped = through(alone, tmp_path / "t.csv")
-    assert dropped == ["that 'weight' is an attribute of hyperedges (a reader takes it for their weights)"]
+    assert dropped == ["that 'weight' is an attribute of hyperedges (a reader uses it as their weight)"]
     assert back.hypergraph.edge_weight.tolist() == [3.0]
     text = NodeDataset(name="x", hypergraph=Hypergraph.from_hyperedges([[0]]), edge_attributes={"weight": ["big"]})
     back, dropped = through(text, tmp_path / "t.csv")
@@ -334,9 +334,9 @@ def test_weights_and_an_attribute_of_that_name_cannot_share_a_table(tmp_path):
 
 
 def test_names_and_formats_that_cannot_be_meant(tmp_path):
-    with pytest.raises(UsageError, match="format of 'a.xyz' is not known by its name"):
+    with pytest.raises(UsageError, match="format of 'a.xyz' cannot be determined from its name"):
         write_dataset(plain(), tmp_path / "a.xyz")
-    with pytest.raises(UsageError, match="A Cornell file must be called 'hyperedges-NAME.txt'"):
+    with pytest.raises(UsageError, match="A Cornell file must be named 'hyperedges-NAME.txt'"):
         write_dataset(plain(), tmp_path / "a.xyz", format="cornell")
     with pytest.raises(UsageError, match="'.*nowhere' must exist before 'a.csv' is written into it"):
         write_dataset(plain(), tmp_path / "nowhere" / "a.csv")
@@ -384,7 +384,7 @@ def test_every_floating_type_survives(tmp_path, name, kind, sparse):
 def test_tables_say_that_narrow_types_become_wider(tmp_path, name, kind):
     dataset = replace(plain(), x=torch.rand(3, 2).to(kind), feature_names=("a", "b"))
     back, dropped = through(dataset, tmp_path / name)
-    assert dropped == [f"that the features are {str(kind).removeprefix('torch.')} (a reader takes float32)"]
+    assert dropped == [f"that the features are {str(kind).removeprefix('torch.')} (a reader uses float32)"]
     assert torch.equal(back.x, dataset.x.float())
 
 
@@ -461,7 +461,7 @@ def test_a_folder_keeps_notes_and_details_of_every_reading(tmp_path):
 @pytest.mark.parametrize("name", TABLES)
 def test_tables_say_that_a_class_without_a_name_is_lost(tmp_path, name):
     back, dropped = through(replace(labelled(), class_names=("", "b")), tmp_path / name)
-    assert "the labels of the class '' (a reader takes them for unlabelled)" in dropped
+    assert "the labels of the class '' (a reader treats them as missing)" in dropped
     assert back.y.tolist() == [-1, 0, -1]
 
 
@@ -469,4 +469,4 @@ def test_hmetis_says_that_weights_become_integers(tmp_path):
     for weights, lost in ((["1", "2", "3"], True), ([1.0, 2.0, 3.0], True), ([1, 2, 3], False)):
         back, dropped = through(replace(plain(), node_attributes={"weight": weights}), tmp_path / "t.hgr")
         assert back.node_attributes["weight"] == [1, 2, 3]
-        assert ("that the node weights are not integers (written as whole numbers)" in dropped) == lost
+        assert ("the type of the node weights (written as integers)" in dropped) == lost

@@ -24,7 +24,7 @@ def test_stem_kind_and_neighbours(name, parts, nodes):
 
 def test_other_files_are_no_tables():
     with pytest.raises(
-        UsageError, match=r"must end in .csv, .tsv or .parquet \(.gz may follow the first two\). Got 'csv'"
+        UsageError, match=r"must end in .csv, .tsv or .parquet \(or .csv.gz, .tsv.gz\). Got 'csv'"
     ):
         table_name(Path("csv"))
 
@@ -37,9 +37,9 @@ def trios():
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("out.txt", "A table must end in .csv"),
-        ("out", "A table must end in .csv"),
-        ("out.parquet.gz", "Parquet compresses itself.*Got 'out.parquet.gz'"),
+        ("out.txt", "The name of a table must end in .csv"),
+        ("out", "The name of a table must end in .csv"),
+        ("out.parquet.gz", "Parquet files have their own compression.*Got 'out.parquet.gz'"),
     ],
 )
 def test_no_table_is_written_under_a_name_that_is_not_read(tmp_path, name, message):
@@ -51,7 +51,7 @@ def test_no_table_is_written_under_a_name_that_is_not_read(tmp_path, name, messa
 def test_compressed_parquet_is_refused_when_read(tmp_path):
     write_dataset(trios(), tmp_path / "a.parquet")
     (tmp_path / "a.parquet").rename(tmp_path / "a.parquet.gz")
-    with pytest.raises(UsageError, match="Parquet compresses itself"):
+    with pytest.raises(UsageError, match="Parquet files have their own compression"):
         read_dataset(tmp_path / "a.parquet.gz")
 
 

@@ -142,7 +142,7 @@ def test_columns_asked_for_are_not_guessed(tmp_path):
         (TableRequest(weight="x"), "weight column of 't.csv' must be one of"),
         (
             TableRequest(node="item", edge="item"),
-            "columns of their own in 't.csv'. Got 'item' for the node, 'item' for",
+            "different columns of 't.csv'. Got 'item' for the node, 'item' for",
         ),
         (TableRequest(node="item", weight="basket"), "Got 'item' for the node, 'basket' for the weight.$"),
     ],
@@ -251,10 +251,10 @@ def test_of_two_neighbours_the_one_that_ends_alike_is_taken_or_none(tmp_path):
     (tmp_path / "t.csv").write_text("item,basket\nmilk,1\n")
     for name in ("t.nodes.tsv", "t.nodes.csv.gz"):
         (tmp_path / name).write_text("id,price\nmilk,1\n")
-    with pytest.raises(UsageError, match=r"Got 't.nodes.csv.gz' and 't.nodes.tsv'. Name one with --nodes"):
+    with pytest.raises(UsageError, match=r"match 't.csv': 't.nodes.csv.gz' and 't.nodes.tsv'. Name one with `nodes=`, or rename it to 't.nodes.csv'"):
         read_dataset(tmp_path / "t.csv")
     (tmp_path / "t.csv.gz").write_text("item,basket\nmilk,1\n")  # now one of them is another table's
-    note = "table of nodes not taken, as it belongs to another table: 't.nodes.csv.gz'"
+    note = "table of nodes ignored, because it belongs to another table: 't.nodes.csv.gz'"
     assert note in read_dataset(tmp_path / "t.csv").provenance.notes
     (tmp_path / "t.nodes.csv").write_text("id,size\nmilk,1\n")
     assert read_dataset(tmp_path / "t.csv").feature_names == ("size",)
@@ -447,7 +447,7 @@ def test_parquet_attributes_of_every_type(tmp_path):
         "void": [None, None],
     }
     for odd in (pa.array([b"\xff", b"a"]), pa.array([b"\xff", b"a"], pa.large_binary()), pa.array([[b"a"], []])):
-        with pytest.raises(DataError, match="t.nodes.parquet: The column 'odd' must be UTF-8 text, numbers or truth"):
+        with pytest.raises(DataError, match="t.nodes.parquet: The column 'odd' must be UTF-8 text, numbers or booleans"):
             read(tmp_path, parquet={"node": ["a", "b"], "edge": [1, 1]}, nodes={"id": ["a", "b"], "odd": odd})
 
 
@@ -460,16 +460,16 @@ def test_parquet_attributes_of_every_type(tmp_path):
         ),
         (dict(csv=BASKETS, hyperedges="id\na\n"), "t.csv, line 4: Every hyperedge must be listed.*Got 'b'"),
         (dict(csv="n,e\n1,1\n3,1\n", nodes="id\n1\n2\n"), "t.csv, line 3: .*Got 3. Add it there.*1 row"),
-        (dict(csv=BASKETS, nodes="id,a\nmilk,1\n\nbread,2\nmilk,3\n"), "t.nodes.csv, line 5: .*once.*Got 'milk' again"),
-        (dict(csv=BASKETS, nodes="id\nmilk\nbread\nmilk\n"), "t.nodes.csv, line 4: .*Got 'milk' again"),
+        (dict(csv=BASKETS, nodes="id,a\nmilk,1\n\nbread,2\nmilk,3\n"), "t.nodes.csv, line 5: .*once.*Got 'milk' twice"),
+        (dict(csv=BASKETS, nodes="id\nmilk\nbread\nmilk\n"), "t.nodes.csv, line 4: .*Got 'milk' twice"),
         (
             dict(csv=BASKETS, nodes="id\nmilk\n\nbread\n"),
             "t.nodes.csv, line 3: Every row must have an id in the column",
         ),
-        (dict(csv=BASKETS, hyperedges="id\na\nb\na\n"), "t.hyperedges.csv, line 4: Each hyperedge must stand once"),
+        (dict(csv=BASKETS, hyperedges="id\na\nb\na\n"), "t.hyperedges.csv, line 4: Each hyperedge must occur once"),
         (dict(csv='node,edge\n\n"a\n\nb",1\n\n,2\n'), "t.csv, line 7: Every row must have an id in the column 'node'"),
         (dict(csv='node,edge\na,1\nb,""\n'), "t.csv, line 3: Every row must have an id in the column 'edge'"),
-        (dict(csv="node,edge\na,1\nb\n"), "t.csv, line 3: Every line must have 2 fields, as the first has. Got 1: 'b'"),
+        (dict(csv="node,edge\na,1\nb\n"), "t.csv, line 3: Every line must have 2 fields, as line 1 has. Got 1: 'b'"),
         (dict(csv='node,edge\n\n"a\nb",1\n\nx,y,z\nb,1\n'), "t.csv, line 6: .*2 fields.*Got 3: 'x,y,z'"),
         (dict(csv=b"node,edge\na,1\n\xff,2,3\n"), "t.csv, line 3: .*2 fields.*Got 3: '\ufffd,2,3'"),
         (dict(csv=b"node,edge\na,1\n\n\xff,2\n"), "t.csv, line 4: A text table must be UTF-8.*Got the byte 0xff"),
@@ -477,20 +477,20 @@ def test_parquet_attributes_of_every_type(tmp_path):
             dict(csv=BASKETS, nodes=b"id,name\nmilk,\xff\nbread,b\n"),
             "t.nodes.csv, line 2: A text table must be UTF-8 text. Got the byte",
         ),
-        (dict(csv="1,2\n1,3\n"), "t.csv, line 1: .*must name the columns. Got numbers: '1,2'.*Put a line such as"),
+        (dict(csv="1,2\n1,3\n"), "t.csv, line 1: .*must name the columns. Got numbers: '1,2'.*Insert a first line such as"),
         (dict(csv="1.5,nan\n1,3\n"), "Got numbers"),
-        (dict(csv="a,a\n1,3\n"), "line 1: Column names must differ. Got 'a' twice"),
+        (dict(csv="a,a\n1,3\n"), "line 1: Column names must be unique. Got 'a' twice"),
         (dict(csv=""), "t.csv, line 1: The first line must name the columns. It is empty"),
         (dict(csv="\nnode,edge\n"), "line 1: The first line must name the columns. It is empty"),
-        (dict(csv="node\n1\n"), "must have a node and a hyperedge column. Got node only"),
-        (dict(csv='node,"edge\n1,2\n'), "line 1: The first line must name the columns: "),
-        (dict(csv="node,edge\ra,1\r"), "line 1: Lines must end in LF, or CR and LF. Got CR alone.*tr "),
+        (dict(csv="node\n1\n"), "must have a node column and a hyperedge column. Got node only"),
+        (dict(csv='node,"edge\n1,2\n'), "line 1: The first line must name the columns. Cause: "),
+        (dict(csv="node,edge\ra,1\r"), "line 1: Lines must end in LF or CR LF. Got CR alone.*tr "),
         (dict(csv="node,edge,weight\na,1,1\nb,1,-0.5\n"), "t.csv, line 3: Every weight must be .*0 or more. Got -0.5"),
         (dict(csv="node,edge,weight\na,1,1\n\nb,1,\n"), "t.csv, line 4: Every weight must be finite.*Got nan"),
         (dict(csv="node,edge,weight\na,1,1\nb,1,inf\n"), "t.csv, line 3: .*Got inf"),
         (
             dict(csv="node,edge,weight\na,1,heavy\n"),
-            "t.csv, line 2: The weight column 'weight' must hold numbers. Got 'heavy'",
+            "t.csv, line 2: The weight column 'weight' must contain numbers. Got 'heavy'",
         ),
         (dict(csv=BASKETS, hyperedges="id,weight\na,1\nb,-1\n"), "t.hyperedges.csv, line 3: .*Got -1.0"),
         (dict(csv=BASKETS, hyperedges="id,weight\na,1\nb,\n"), "t.hyperedges.csv, line 3: .*Got nan"),
@@ -528,7 +528,7 @@ def test_parquet_that_is_none_or_broken(tmp_path):
         path.write_bytes(broken)
         with pytest.raises(DataError, match="t.parquet: The (file must be Parquet|Parquet data must be intact)"):
             read_dataset(path)
-    with pytest.raises(DataError, match="Column names must differ. Got 'node' twice"):
+    with pytest.raises(DataError, match="Column names must be unique. Got 'node' twice"):
         twice = pa.Table.from_arrays([pa.array([1])] * 3, names=["node", "edge", "node"])
         pa.parquet.write_table(twice, path)
         read_dataset(path)
@@ -545,7 +545,7 @@ def test_parquet_text_that_is_not_utf_8_is_refused(tmp_path):
 def test_limits_hold_for_text_and_parquet(tmp_path):
     limits = Limits(max_bytes=2**16)
     squeezed = gzip.compress(b"node,edge\n" + b"a,1\n" * 10**5)
-    with pytest.raises(LimitError, match="t.csv: .*at most 64.0 KiB after decompression.*--max-bytes"):
+    with pytest.raises(LimitError, match="t.csv: .*at most 64.0 KiB after decompression.*`max_bytes=`"):
         read(tmp_path, csv=squeezed, options=dict(limits=limits))
     with pytest.raises(LimitError, match="t.parquet: .*at most 64.0 KiB"):
         read(tmp_path, parquet={"node": list(range(10**5)), "edge": [1] * 10**5}, options=dict(limits=limits))
@@ -634,9 +634,9 @@ def test_many_columns_take_no_quadratic_time(tmp_path):
         feature_names=(*names[:-1], names[-2]),
     )
     begun = time.process_time()
-    with pytest.raises(DataError, match="Column names must differ. 'x19998'"):
+    with pytest.raises(DataError, match="Column names must be unique. 'x19998'"):
         write_dataset(dataset, tmp_path / "t.csv")
-    with pytest.raises(DataError, match="Column names must differ. Got 'x19998' twice"):
+    with pytest.raises(DataError, match="Column names must be unique. Got 'x19998' twice"):
         read(tmp_path, csv=",".join(dataset.feature_names) + "\n")
     assert len(to_pandas(replace(dataset, feature_names=names)).features) == len(names)
     assert time.process_time() - begun < 2
@@ -679,24 +679,23 @@ def test_a_file_of_any_name_that_is_said_to_be_a_table(tmp_path):
 @pytest.mark.parametrize("weight", ["item", "basket"])
 def test_a_weight_is_a_column_of_its_own(tmp_path, weight):
     request = TableRequest(node="item", edge="basket", weight=weight)
-    with pytest.raises(UsageError, match=f"must be columns of their own in 't.csv'. Got .*, '{weight}' for the weight"):
+    with pytest.raises(UsageError, match=f"must be different columns of 't.csv'. Got .*, '{weight}' for the weight"):
         read(tmp_path, csv=BASKETS, options=dict(table=request))
 
 
 @pytest.mark.parametrize(
     ("options", "option"),
     [
-        (dict(label="kind"), "--label"),
-        (dict(features=["kind"]), "--features"),
-        (dict(table=TableRequest(id="kind")), "--id-column"),
+        (dict(label="kind"), "label"),
+        (dict(features=["kind"]), "features"),
+        (dict(table=TableRequest(id="kind")), "id"),
     ],
 )
-def test_columns_of_a_node_table_that_is_not_there(tmp_path, options, option):
-    columns = "kind" if option == "--id-column" else "id,kind"
-    remedy = rf"Put the column into one beside it, 't.nodes.csv' \({columns},...\), or name one with --nodes"
-    with pytest.raises(
-        UsageError, match=f"{option} names the column 'kind', but 't.csv' has no table of nodes. {remedy}"
-    ):
+def test_columns_of_a_missing_node_table_are_refused(tmp_path, options, option):
+    columns = "kind" if option == "id" else "id,kind"
+    problem = f"`{option}=` names the column 'kind', but 't.csv' has no table of nodes"
+    remedy = f"Create the file 't.nodes.csv' with the columns {columns},... or name a table with `nodes=`"
+    with pytest.raises(UsageError, match=f"{problem}. {remedy}"):
         read(tmp_path, csv=BASKETS, options=options)
 
 
@@ -705,12 +704,12 @@ def test_what_keeps_weights_and_features_out_is_said(tmp_path):
     dataset = read(tmp_path, csv=BASKETS, nodes=nodes, hyperedges="id,weight\na,1\nb,1.5x\n")
     assert dataset.hypergraph.edge_weight is None
     assert dataset.edge_attributes["weight"] == ["1", "1.5x"]
-    assert "weights of hyperedges not taken, as '1.5x' is not a number: 't.hyperedges.csv', line 3" in (
+    assert "hyperedge weights ignored, because '1.5x' is not a number: 't.hyperedges.csv', line 3" in (
         dataset.provenance.notes
     )
     assert "columns are separated by ';' in 't.nodes.csv'" in dataset.provenance.notes
     assert "not taken for a feature, as '1.5x' is not a number: price, row 2 of the data" in dataset.provenance.notes
     with pytest.raises(DataError, match=r"t.nodes.csv, line 3 \(node 'bread'\): .*'price' must hold numbers.*'1.5x'"):
         read_dataset(tmp_path / "t.csv", features=["price"])
-    with pytest.raises(DataError, match="t.csv, line 3: The weight column 'w' must hold numbers. Got '2x'"):
+    with pytest.raises(DataError, match="t.csv, line 3: The weight column 'w' must contain numbers. Got '2x'"):
         read(tmp_path, csv="node,hyperedge,w\nmilk,a,1\nmilk,b,2x\n")
