@@ -87,7 +87,7 @@ def labelled(**parts):
 
 
 @pytest.mark.parametrize(("name", "target"), TARGETS)
-def test_names_ask_for_the_format(tmp_path, name, target):
+def test_names_determine_the_format(tmp_path, name, target):
     assert format_by_name(Path(target)) == name
     assert format_by_name(Path(target.upper()), writing=True) == name
     write_dataset(plain(), tmp_path / target)
@@ -216,12 +216,10 @@ def test_the_same_dataset_gives_the_same_bytes(tmp_path, name, target):
 
 
 @pytest.mark.parametrize(("name", "target"), TARGETS)
-def test_what_is_there_is_replaced_only_when_asked(tmp_path, name, target):
+def test_existing_targets_are_replaced_only_with_overwrite(tmp_path, name, target):
     write_dataset(labelled(), tmp_path / target)
     before = files_in(tmp_path)
-    with pytest.raises(
-        UsageError, match=r"exists already. Choose another name, or replace it with `overwrite=True`"
-    ):
+    with pytest.raises(UsageError, match=r"exists already. Choose another name, or replace it with `overwrite=True`"):
         write_dataset(plain(), tmp_path / target)
     assert files_in(tmp_path) == before
     written = write_dataset(plain(), tmp_path / target, overwrite=True)
@@ -236,7 +234,7 @@ def test_what_is_there_is_replaced_only_when_asked(tmp_path, name, target):
 
 @pytest.mark.parametrize(("name", "target"), TARGETS)
 @pytest.mark.parametrize("hyperedges", [[[0, 1], [1, 2]], [[1, 2], [2, 3]]])
-def test_every_format_holds_the_limit_of_nodes(tmp_path, name, target, hyperedges):
+def test_every_format_applies_the_limit_of_nodes(tmp_path, name, target, hyperedges):
     write_dataset(NodeDataset(name=name, hypergraph=Hypergraph.from_hyperedges(hyperedges)), tmp_path / target)
     count = read_dataset(tmp_path / target).hypergraph.num_nodes
     assert read_dataset(tmp_path / target, limits=Limits(max_nodes=count)).hypergraph.num_nodes == count
@@ -508,14 +506,14 @@ SUBJECTS = [*TARGETS, ("hif", "foreign.json"), ("table", "baskets.csv")]
 @pytest.mark.usefixtures("without_shape_checks")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("name", "target"), SUBJECTS)
-def test_only_our_errors_escape(tmp_path, name, target, kind):
+def test_broken_files_raise_only_edhnn_errors(tmp_path, name, target, kind):
     files = subject(tmp_path, name, target)
     (tmp_path / "fuzz").mkdir()
     refused = fuzz(tmp_path / "fuzz", files, kind, EVERYDAY_EXAMPLES)
     assert refused > EVERYDAY_EXAMPLES / 10  # the input was broken indeed
 
 
-def test_only_our_errors_escape_from_a_folder_with_dense_features(tmp_path):
+def test_a_broken_folder_with_dense_features_raises_only_edhnn_errors(tmp_path):
     files = Subject({**written(tmp_path / "valid", simple_zoo(), "t"), "features.npz": dense_features()}, "")
     (tmp_path / "fuzz").mkdir()
     assert fuzz(tmp_path / "fuzz", files, "mutations", EVERYDAY_EXAMPLES) > EVERYDAY_EXAMPLES / 10
@@ -525,7 +523,7 @@ def test_only_our_errors_escape_from_a_folder_with_dense_features(tmp_path):
 @pytest.mark.usefixtures("without_shape_checks")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("name", "target"), SUBJECTS)
-def test_only_our_errors_escape_in_many_examples(tmp_path, name, target, kind):
+def test_many_broken_files_raise_only_edhnn_errors(tmp_path, name, target, kind):
     files = subject(tmp_path, name, target)
     (tmp_path / "fuzz").mkdir()
     fuzz(tmp_path / "fuzz", files, kind, SLOW_EXAMPLES, fresh=True)

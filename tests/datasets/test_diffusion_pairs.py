@@ -182,7 +182,7 @@ def test_requests_that_cannot_be_meant(tmp_path):
 
 def test_damaged_folders_are_refused(tmp_path):
     folder = tmp_path / "pairs"
-    with pytest.raises(UsageError, match="There is no file '.*about.json'"):
+    with pytest.raises(UsageError, match="File not found: '.*about.json'"):
         read_pairs(folder)
     gradient_pairs(SMALL, "tv", folder, count=3)
     x, y, about = read_pairs(folder)
@@ -207,7 +207,7 @@ def test_damaged_folders_are_refused(tmp_path):
         read_pairs(folder)
     (folder / "about.json").write_bytes(said)
     (folder / "y.npy").unlink()
-    with pytest.raises(UsageError, match="There is no file '.*y.npy'"):
+    with pytest.raises(UsageError, match="File not found: '.*y.npy'"):
         read_pairs(folder)
     (folder / "y.npy").write_bytes(whole)
     (folder / "about.json").write_text(json.dumps({**about, "count": 4}))

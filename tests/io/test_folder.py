@@ -81,7 +81,7 @@ def test_all_files_together(tmp_path):
     assert dataset.provenance.details["source"]["licence"] == "free"
 
 
-def test_incidence_weights_follow_the_lines_as_written(tmp_path):
+def test_incidence_weights_follow_the_order_of_the_lines(tmp_path):
     weights = npz(incidence_weight=np.array([5.0, 1.0, 7.0]))
     hypergraph = read(tmp_path, hyperedges=b"2,0\n1\n", weights=weights).hypergraph
     assert hypergraph.node_index.tolist() == [0, 2, 1]
@@ -108,7 +108,7 @@ def test_labels_of_every_kind(tmp_path, labels, source, y, task):
     assert dataset.task == task
 
 
-def test_label_names_are_class_names_by_an_older_name(tmp_path):
+def test_label_names_is_an_old_key_for_class_names(tmp_path):
     assert read(tmp_path, labels=b"0\n1\n0\n", source={"label_names": ["a", "b"]}).class_names == ("a", "b")
 
 
@@ -178,7 +178,7 @@ LABELS = b"0\n1\n0\n"
         (dict(features=b""), "features.npz: .*not a zip file"),
     ],
 )
-def test_errors_name_the_file_and_the_place(tmp_path, files, message):
+def test_errors_name_the_file_and_the_line(tmp_path, files, message):
     with pytest.raises(DataError, match=message):
         read(tmp_path, **files)
 
@@ -231,7 +231,7 @@ def header_only(descr, shape, body):
         ("|V8", (3,), bytes(24)),
     ],
 )
-def test_an_array_cannot_claim_more_than_its_file_holds(tmp_path, descr, shape, body):
+def test_an_array_header_larger_than_its_file_is_refused(tmp_path, descr, shape, body):
     with pytest.raises(DataError, match="features.npz: .*archive of plain arrays"):
         read(tmp_path, features=header_only(descr, shape, body))
 
@@ -262,17 +262,17 @@ def test_odd_array_headers_are_refused(tmp_path, header):
         ),
     ],
 )
-def test_a_short_file_cannot_claim_many_classes_or_columns(tmp_path, files, message):
+def test_a_short_file_that_declares_many_classes_or_columns_is_refused(tmp_path, files, message):
     with pytest.raises(LimitError, match=message):
         read(tmp_path, **{"hyperedges": b"0,1\n", **files})
 
 
-def test_memberships_given_twice_are_said(tmp_path):
+def test_duplicate_memberships_are_reported(tmp_path):
     dataset = read(tmp_path, hyperedges=b"0,1,0\n1,1\n")
     assert dataset.provenance.notes == ("2 memberships given more than once were merged",)
 
 
-def test_limits_hold_for_each_file(tmp_path):
+def test_limits_apply_to_each_file(tmp_path):
     squeezed = io.BytesIO()
     np.savez_compressed(squeezed, x=np.zeros((3, 10**6)))
     assert len(squeezed.getvalue()) < 10**5
@@ -285,7 +285,7 @@ def test_limits_hold_for_each_file(tmp_path):
         read(tmp_path, source={"counts": {"nodes": 10**12}}, limits=Limits(max_nodes=10))
 
 
-def test_a_truncated_file_is_said_to_be_so(tmp_path):
+def test_a_truncated_file_is_refused(tmp_path):
     folder = write(tmp_path, {})
     whole = (folder / "hyperedges.txt.gz").read_bytes()
     (folder / "hyperedges.txt.gz").write_bytes(whole[:-4])
@@ -293,7 +293,7 @@ def test_a_truncated_file_is_said_to_be_so(tmp_path):
         read_dataset(folder)
 
 
-def test_a_folder_of_nothing_known(tmp_path):
+def test_a_folder_without_known_files_is_refused(tmp_path):
     with pytest.raises(UsageError, match=r"must contain hyperedges.txt.gz \(a dataset folder\) or hyperedges-NAME.txt"):
         read_dataset(tmp_path)
     (write(tmp_path, {}) / "features.npz").mkdir()

@@ -27,7 +27,7 @@ from edhnn.io.formats import detect_format, format_by_name
         ("a", "folder"),
     ],
 )
-def test_names_and_their_formats(name, kind):
+def test_names_determine_formats(name, kind):
     assert format_by_name(Path(name)) == kind
 
 
@@ -43,38 +43,38 @@ def test_names_and_their_formats(name, kind):
         ("a.pkl.gz", "is a pickle"),
     ],
 )
-def test_names_without_a_format(name, message):
+def test_unknown_names_are_refused(name, message):
     with pytest.raises(UsageError, match=message):
         format_by_name(Path(name))
 
 
-def test_names_that_are_not_written():
+def test_unknown_names_and_pickles_are_not_written():
     with pytest.raises(UsageError, match="format of 'out.v1' cannot be determined from its name.*`format=`"):
         format_by_name(Path("out.v1"), writing=True)
     with pytest.raises(UsageError, match="Pickles are not written, because reading one can run code. Got 'out.pkl'"):
         format_by_name(Path("out.pkl"), writing=True)
 
 
-def test_a_file_without_a_suffix_is_no_folder(tmp_path):
+def test_a_file_without_a_suffix_is_not_a_folder(tmp_path):
     (tmp_path / "bask").write_text("item,basket\n")
     with pytest.raises(UsageError, match="format of 'bask' cannot be determined from its name.*`format=`"):
         read_dataset(tmp_path / "bask")
 
 
-def test_what_is_not_there_or_cannot_be_looked_at(tmp_path):
-    with pytest.raises(UsageError, match="There is no file or folder '.*absent.csv'"):
+def test_missing_and_unreadable_paths_are_usage_errors(tmp_path):
+    with pytest.raises(UsageError, match="File or folder not found: '.*absent.csv'"):
         read_dataset(tmp_path / "absent.csv")
-    with pytest.raises(UsageError, match="There is no file"):
+    with pytest.raises(UsageError, match="File not found"):
         read_dataset(tmp_path / "absent.csv", format="table")
     with pytest.raises(UsageError, match="cannot be read: file name too long"):
         read_dataset(tmp_path / ("x" * 300 + ".csv"))
-    with pytest.raises(UsageError, match="There is no file or folder"):
+    with pytest.raises(UsageError, match="File or folder not found"):
         read_dataset("a\x00b.csv")
     with pytest.raises(UsageError, match="must contain hyperedges.txt.gz"):
         detect_format(tmp_path)
 
 
-def test_a_folder_s_format_is_what_it_holds(tmp_path):
+def test_the_content_of_a_folder_determines_its_format(tmp_path):
     (tmp_path / "hyperedges-x.txt").write_text("1\n")
     assert detect_format(tmp_path) == "cornell"
     (tmp_path / "hyperedges.txt.gz").write_bytes(gzip.compress(b"0\n"))
@@ -90,7 +90,7 @@ def test_a_folder_s_format_is_what_it_holds(tmp_path):
         ("cornell", "1\n"),
     ],
 )
-def test_a_format_may_be_said_where_the_name_does_not(tmp_path, kind, text):
+def test_the_format_argument_overrides_the_name(tmp_path, kind, text):
     path = tmp_path / "data.txt"
     path.write_text(text)
     assert read_dataset(path, format=kind).hypergraph.num_edges == 1

@@ -94,7 +94,7 @@ EVERYTHING = {
 
 
 @pytest.mark.parametrize("name", ["copy.hif.json", "copy.hif.json.gz"])
-def test_what_is_read_is_written_back(tmp_path, name):
+def test_writing_restores_the_document(tmp_path, name):
     document = read_json(tmp_path, EVERYTHING)
     write_hif(document, tmp_path / name)
     text = (tmp_path / name).read_bytes()
@@ -103,7 +103,7 @@ def test_what_is_read_is_written_back(tmp_path, name):
     assert json.dumps(again, sort_keys=True) == json.dumps(EVERYTHING, sort_keys=True)  # 1 stays 1, 1.0 stays 1.0
 
 
-def test_what_a_hypergraph_holds_of_it(tmp_path):
+def test_the_hypergraph_of_a_document(tmp_path):
     document = read_json(tmp_path, EVERYTHING)
     hypergraph = document.hypergraph()
     assert document.node_ids.to_list() == [1, "1", "alone", -7, "new", 12345678901234567890123]
@@ -116,7 +116,7 @@ def test_what_a_hypergraph_holds_of_it(tmp_path):
     assert hypergraph.incidence_weight.tolist() == [1.0, 1.0, 12345678901234567890.0, 1.0, 1e-300]
 
 
-def test_a_dataset_says_what_it_cannot_hold(tmp_path):
+def test_a_dataset_reports_what_it_cannot_store(tmp_path):
     dataset = dataset_from_document(read_json(tmp_path, EVERYTHING), name="zoo", source="zoo.hif.json")
     assert dataset.provenance.details["left_behind"] == [
         "the directions",
@@ -130,14 +130,14 @@ def test_a_dataset_says_what_it_cannot_hold(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["directed", "asc"])
-def test_a_dataset_says_that_it_has_no_network_type(tmp_path, kind):
+def test_a_dataset_reports_that_it_drops_the_network_type(tmp_path, kind):
     document = {"network-type": kind, "incidences": [{"edge": 1, "node": 2}]}
     dataset = dataset_from_document(read_json(tmp_path, document), name="a", source="a.hif.json")
     assert dataset.provenance.details["left_behind"] == [f"the network type '{kind}'"]
     assert dataset.provenance.notes == (f"only in the document, not in the dataset: the network type '{kind}'",)
 
 
-def test_a_mark_cannot_claim_more_than_the_limits(tmp_path):
+def test_a_manifest_that_exceeds_the_limits_is_refused(tmp_path):
     def read_marked(limits=None, record=None, **mark):
         document = {"metadata": {"edhnn": {"name": "a", **mark}}, "nodes": [{"node": 1, "attrs": record or {}}]}
         path = write_text(tmp_path, json.dumps({**document, "incidences": []}))
@@ -160,7 +160,7 @@ def test_a_mark_cannot_claim_more_than_the_limits(tmp_path):
 
 
 @pytest.mark.parametrize("label", [[1.0], [1.0, 2.0, 3.0], "12", 5])
-def test_marked_labels_have_the_width_of_the_mark(tmp_path, label):
+def test_labels_must_have_the_width_of_the_manifest(tmp_path, label):
     mark = {"name": "a", "task": "regression", "label_width": 2}
     document = {"metadata": {"edhnn": mark}, "incidences": []}
     document["nodes"] = [{"node": 1, "attrs": {"label": [0.5, None]}}, {"node": 2}, {"node": 3, "attrs": {}}]
@@ -172,7 +172,7 @@ def test_marked_labels_have_the_width_of_the_mark(tmp_path, label):
 
 
 @pytest.mark.parametrize(("section", "key"), [("nodes", "node"), ("edges", "edge")])
-def test_attributes_cannot_take_more_than_the_limits(tmp_path, section, key):
+def test_attributes_that_exceed_the_limits_are_refused(tmp_path, section, key):
     records = [{key: number, "attrs": {f"k{number}": "x"}} for number in range(100)]
     path = write_text(tmp_path, json.dumps({"incidences": [], section: records}))
     with pytest.raises(LimitError, match=f"{section}: The attributes of '{section}' must take .*Got 100 keys for 100"):
@@ -188,14 +188,14 @@ def test_attributes_cannot_take_more_than_the_limits(tmp_path, section, key):
         read_dataset(write_text(tmp_path, json.dumps(document)), limits=Limits(max_bytes=79_999))
 
 
-def test_a_mark_whose_class_names_do_not_fit_names_the_file(tmp_path):
+def test_an_error_in_the_manifest_names_the_file(tmp_path):
     mark = {"name": "a", "task": "multilabel", "label_width": 2, "class_names": ["a"]}
     document = {"metadata": {"edhnn": mark}, "incidences": [], "nodes": [{"node": 1}]}
     with pytest.raises(DataError, match="x.hif.json: 'class_names' must name 2 label columns. Got 1"):
         read_dataset(write_text(tmp_path, json.dumps(document)))
 
 
-def test_metadata_that_is_no_json_is_refused(tmp_path):
+def test_metadata_that_json_cannot_store_is_refused(tmp_path):
     document = read_json(tmp_path, {"incidences": []})
     document.metadata = {"where": object()}
     with pytest.raises(DataError, match="JSON cannot store the content of 'metadata'. Cause: "):
@@ -278,7 +278,7 @@ def test_broken_text_is_refused(tmp_path, text, message):
         read_hif(write_text(tmp_path, text))
 
 
-def test_negative_weights_are_valid_hif_but_no_hypergraph(tmp_path):
+def test_negative_weights_are_valid_in_hif_but_not_in_a_hypergraph(tmp_path):
     document = read_json(tmp_path, {"incidences": [{"edge": 1, "node": 1}, {"edge": 1, "node": 2, "weight": -1}]})
     with pytest.raises(DataError, match=r"incidences\[1\]: .*finite and 0 or more. Got -1"):
         document.hypergraph()
@@ -337,7 +337,7 @@ DOCUMENTS = st.fixed_dictionaries(
 
 @settings(max_examples=examples(400))
 @given(DOCUMENTS, st.randoms(use_true_random=False), st.sampled_from([7, 64, 4 * 2**20]))
-def test_any_document_survives_whatever_its_key_order_and_the_block_size(folder, document, random, block):
+def test_documents_survive_any_key_order_and_block_size(folder, document, random, block):
     keys = list(document)
     random.shuffle(keys)
     text = json.dumps({key: document[key] for key in keys}, indent=random.choice([None, 1]))
@@ -378,7 +378,7 @@ def ids_are_as_written(document):
 
 @settings(max_examples=examples(600))
 @given(DOCUMENTS, st.integers(0, 2**32))
-def test_accepts_exactly_what_the_schema_accepts(folder, document, seed):
+def test_the_reader_accepts_exactly_what_the_schema_accepts(folder, document, seed):
     mutated = mutate(document, random.Random(seed))
     valid = jsonschema.Draft7Validator(SCHEMA).is_valid(mutated) and ids_are_as_written(mutated)
     path = write_text(folder, json.dumps(mutated))

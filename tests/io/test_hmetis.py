@@ -40,7 +40,7 @@ def test_comments_blanks_and_tabs(tmp_path):
     assert list(read(tmp_path, text).hypergraph.hyperedges()) == [[0, 1], [2]]
 
 
-def test_a_member_named_twice_is_one_member(tmp_path):
+def test_a_duplicate_member_is_merged(tmp_path):
     dataset = read(tmp_path, "1 2\n2 1 2\n")
     assert list(dataset.hypergraph.hyperedges()) == [[0, 1]]
     assert dataset.hypergraph.merged_memberships == 1
@@ -90,7 +90,7 @@ def test_errors_name_what_is_wrong_and_where(tmp_path, text, message):
     assert str(tmp_path / "x.hgr") in str(caught.value)
 
 
-def test_a_header_cannot_claim_many_nodes(tmp_path):
+def test_a_header_with_many_nodes_exceeds_the_limit(tmp_path):
     with pytest.raises(LimitError, match="at most 100 nodes. Got 101"):
         read(tmp_path, "1 101\n1\n", limits=Limits(max_nodes=100))
     assert read(tmp_path, "1 100\n1\n", limits=Limits(max_nodes=100)).hypergraph.num_nodes == 100

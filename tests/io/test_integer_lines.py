@@ -104,7 +104,7 @@ def test_the_fast_parser_and_the_naive_one_agree(text, commas, comment, block):
 
 @settings(max_examples=examples(300))
 @given(st.lists(st.lists(st.integers(0, 10**18 - 1), max_size=5), max_size=8), st.integers(1, 40), st.integers(0, 5))
-def test_one_wrong_line_among_right_ones_is_named(lines, block, place):
+def test_one_wrong_line_among_valid_ones_is_named(lines, block, place):
     texts = [",".join(map(str, line)) for line in lines]
     texts.insert(min(place, len(texts)), "1,x")
     with pytest.raises(DataError, match=rf"x.txt, line {min(place, len(lines)) + 1}: .*commas. Got '1,x'"):
@@ -127,13 +127,13 @@ def test_errors_name_the_line_and_show_it(text, commas, message):
         parse(text, commas=commas)
 
 
-def test_a_line_without_end_is_refused_within_the_limit_of_a_record():
+def test_a_long_line_exceeds_the_limit_of_a_record():
     endless = b"1\n" + b"7," * 10_000
     with pytest.raises(LimitError, match="line 2: A line must be at most 1.0 KiB"):
         parse(endless, limits=Limits(max_record_bytes=1024), block=512)
 
 
-def test_nothing_and_blank_lines():
+def test_empty_text_and_blank_lines():
     assert parse(b"") == ([], [])
     assert parse(b"\n") == ([], [0])
     assert parse(b"\n\n  \n1") == ([1], [0, 0, 0, 1])

@@ -160,7 +160,7 @@ def test_labels_in_any_form(tmp_path, labels, expected, names):
     assert (dataset.y.tolist(), dataset.class_names, dataset.x) == (expected, names, None)
 
 
-def test_repeated_memberships_nameless_keys_and_a_file_for_its_folder(tmp_path):
+def test_duplicate_memberships_and_other_keys_are_reported(tmp_path):
     folder = write(tmp_path / "cora", hypergraph={(1, 2): [1, 1, 0], None: [0, 2]})
     dataset = read_legacy_pickle(folder / "labels.pickle", LIMITS)
     assert (dataset.name, dataset.provenance.format) == ("cora", "legacy-pickle")
@@ -177,7 +177,10 @@ def test_repeated_memberships_nameless_keys_and_a_file_for_its_folder(tmp_path):
             {"hypergraph": {"a": [0], "b\x1b": [0, 5]}},
             r"hypergraph\.pickle, hyperedge 'b\\x1b': .* less than 5, .* Got 5",
         ),
-        ({"hypergraph": {"a": [0], "b\ud800": [0]}}, r"hyperedge 'b\\ud800': .*valid Unicode text.*half a surrogate pair"),
+        (
+            {"hypergraph": {"a": [0], "b\ud800": [0]}},
+            r"hyperedge 'b\\ud800': .*valid Unicode text.*half a surrogate pair",
+        ),
         ({"hypergraph": {"a": [0, -1]}}, "hyperedge 'a': .*Got -1"),
         ({"hypergraph": {"a": ["x"]}}, "must be a 64-bit integer. Got a value of type str at index 0"),
         ({"hypergraph": {"a": [True]}}, "of type bool"),
@@ -212,19 +215,19 @@ def test_repeated_memberships_nameless_keys_and_a_file_for_its_folder(tmp_path):
         ),
     ],
 )
-def test_wrong_content_is_named(tmp_path, change, words):
+def test_errors_name_the_wrong_content(tmp_path, change, words):
     with pytest.raises(DataError, match=words):
         read_legacy_pickle(write(tmp_path / "data", **change), LIMITS)
 
 
 def test_missing_files_and_large_files(tmp_path):
-    with pytest.raises(UsageError, match=r"no file .*hypergraph.pickle"):
+    with pytest.raises(UsageError, match=r"File not found: .*hypergraph.pickle"):
         read_legacy_pickle(tmp_path, LIMITS)
     folder = write(tmp_path / "data")
     with pytest.raises(LimitError, match="at most 10 bytes"):
         read_legacy_pickle(folder, Limits(max_bytes=10))
     (folder / "labels.pickle").unlink()
-    with pytest.raises(UsageError, match=r"no file .*labels.pickle"):
+    with pytest.raises(UsageError, match=r"File not found: .*labels.pickle"):
         read_legacy_pickle(folder, LIMITS)
 
 
@@ -360,14 +363,14 @@ def test_bombs_are_refused_in_little_memory_and_time(tmp_path, monkeypatch, name
     ],
 )
 @pytest.mark.parametrize("kind", [sp.csr_matrix, sp.csc_matrix])
-def test_sparse_matrices_that_cannot_be(tmp_path, break_it, kind):
+def test_inconsistent_sparse_matrices_are_refused(tmp_path, break_it, kind):
     matrix = kind(MATRIX)
     break_it(matrix)
     with pytest.raises(DataError, match=r"features\.pickle"):
         read_legacy_pickle(write(tmp_path / "data", features=matrix), LIMITS)
 
 
-def test_mutated_pickles_give_our_errors_only(tmp_path):
+def test_mutated_pickles_raise_only_edhnn_errors(tmp_path):
     choose = random.Random(0)
     good = [("hypergraph", HYPEREDGES), ("labels", np.eye(3)[LABELS]), ("features", sp.csr_matrix(MATRIX))]
     outcomes = collections.Counter()

@@ -36,7 +36,7 @@ def open_existing(path: Path) -> io.BufferedReader:
         try:
             return path.open("rb")
         except FileNotFoundError as error:
-            raise UsageError(f"There is no file '{path}'.") from error
+            raise UsageError(f"File not found: '{path}'.") from error
         except IsADirectoryError as error:
             raise UsageError(f"'{path}' must be a file. It is a folder.") from error
 

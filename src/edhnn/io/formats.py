@@ -51,7 +51,7 @@ def detect_format(path: Path) -> Format:
                 return entry.name
         raise UsageError(f"The folder '{path}' must contain {' or '.join(words for *_, words in signs)}.")
     if not exists:
-        raise UsageError(f"There is no file or folder '{path}'.")
+        raise UsageError(f"File or folder not found: '{path}'.")
     name = format_by_name(path)
     if FORMATS[name].is_folder:
         raise _unknown_format(path)

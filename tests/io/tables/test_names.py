@@ -22,10 +22,8 @@ def test_stem_kind_and_neighbours(name, parts, nodes):
     assert parts.neighbour("nodes") == nodes
 
 
-def test_other_files_are_no_tables():
-    with pytest.raises(
-        UsageError, match=r"must end in .csv, .tsv or .parquet \(or .csv.gz, .tsv.gz\). Got 'csv'"
-    ):
+def test_names_with_other_endings_are_refused():
+    with pytest.raises(UsageError, match=r"must end in .csv, .tsv or .parquet \(or .csv.gz, .tsv.gz\). Got 'csv'"):
         table_name(Path("csv"))
 
 
@@ -42,7 +40,7 @@ def trios():
         ("out.parquet.gz", "Parquet files have their own compression.*Got 'out.parquet.gz'"),
     ],
 )
-def test_no_table_is_written_under_a_name_that_is_not_read(tmp_path, name, message):
+def test_tables_are_written_only_under_names_that_are_read(tmp_path, name, message):
     with pytest.raises(UsageError, match=message):
         write_dataset(trios(), tmp_path / name, format="table")
     assert not list(tmp_path.iterdir())
@@ -55,7 +53,7 @@ def test_compressed_parquet_is_refused_when_read(tmp_path):
         read_dataset(tmp_path / "a.parquet.gz")
 
 
-def test_capitals_mean_the_same(tmp_path):
+def test_upper_case_endings_are_recognised(tmp_path):
     written = write_dataset(trios(), tmp_path / "X.CSV.GZ")
     assert [path.name for path in written.paths] == ["X.CSV.GZ", "X.nodes.CSV.GZ"]
     assert all(path.read_bytes().startswith(b"\x1f\x8b") for path in written.paths)
