@@ -1,4 +1,4 @@
-"""Cornell text: 1-based lines, its neighbours, and errors that name the line."""
+"""Cornell text: 1-based lines, neighbouring files, and errors that name the line."""
 
 import gzip
 
@@ -9,7 +9,7 @@ from edhnn.io.cornell import find_cornell, read_cornell
 
 
 def write(folder, **files):
-    """`hyperedges="..."` becomes hyperedges-x.txt and so on."""
+    """Write `hyperedges="..."` to hyperedges-x.txt and so on."""
     for name, text in files.items():
         (folder / f"{name.replace('_', '-')}-x.txt").write_bytes(text if isinstance(text, bytes) else text.encode())
     return folder / "hyperedges-x.txt"

@@ -1,4 +1,4 @@
-"""The dataset folder: each file alone, files that disagree, and archives that lie."""
+"""The dataset folder: each file alone, files that disagree, and broken archives."""
 
 import gzip
 import io
@@ -36,7 +36,7 @@ def write(folder, files, **more):
 
 
 def read(folder, limits=None, **files):
-    """Files by short names: labels, features, source, ids, weights, attributes."""
+    """Read a folder of files with the short names labels, features, source, ids, weights, attributes."""
     names = dict(
         hyperedges="hyperedges.txt.gz",
         labels="labels.txt.gz",
@@ -212,7 +212,7 @@ def test_broken_csr_matrices_are_refused(tmp_path, parts):
 
 
 def header_only(descr, shape, body):
-    """An archive with one array whose header claims what its body does not hold."""
+    """Return an archive with one array whose header does not match its body."""
     stream, header = io.BytesIO(), io.BytesIO()
     np.lib.format.write_array_header_1_0(header, {"descr": descr, "fortran_order": False, "shape": shape})
     with zipfile.ZipFile(stream, "w") as archive:

@@ -1,4 +1,4 @@
-"""Which format a name means, and what is said where none is meant."""
+"""Formats by name, and the errors for unknown names."""
 
 import gzip
 from pathlib import Path
@@ -36,7 +36,7 @@ def test_names_determine_formats(name, kind):
     [
         (
             "a.txt",
-            r"format of 'a.txt' cannot be determined from its name. Known names: .hif.json, .*NAME/, .hgr. Name .*`format=`",
+            r"format of 'a.txt' cannot be determined from its name. Known names: .hif.json, .*NAME/, .hgr.*`format=`",
         ),
         ("a.gz.zip", "cannot be determined from its name"),
         ("a.pickle", "is a pickle. It is not read, because reading one can run code.*read_legacy_pickle"),

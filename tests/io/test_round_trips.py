@@ -1,4 +1,4 @@
-"""Datasets through one format and back; `tests/contract/test_formats.py` has what holds for all formats."""
+"""Round trips through one format; `tests/contract/test_formats.py` tests the rules of all formats."""
 
 import gzip
 import json
@@ -27,7 +27,7 @@ from tests.interop.cases import assert_same, build, cases, without_empty_weights
 from tests.strategies import examples
 
 TABLES = ["t.csv", "t.tsv", "t.parquet", "t.csv.gz"]
-WHOLE = ["t.hif.json", "t.hif.json.gz", "t"]  # hold everything
+WHOLE = ["t.hif.json", "t.hif.json.gz", "t"]  # formats that store everything
 LINES = ["hyperedges-t.txt", "hyperedges-t.txt.gz", "t.hgr", "t.hgr.gz"]
 
 
@@ -70,7 +70,7 @@ TEXTS = st.sampled_from(
 @settings(max_examples=examples(200))
 @given(st.lists(st.none() | TEXTS, min_size=2, max_size=4), st.sampled_from(TABLES), st.booleans())
 def test_text_survives_or_its_loss_is_reported(folder, texts, name, as_class):
-    count, node_ids = len(texts), Ids([f"n{place}" for place in range(len(texts))])
+    count, node_ids = len(texts), Ids([f"n{number}" for number in range(len(texts))])
     hypergraph = Hypergraph.from_hyperedges([list(range(count))])
     if as_class:
         names = tuple(sorted({text for text in texts if text}))
@@ -126,8 +126,8 @@ def test_tables_report_how_to_read_several_labels(tmp_path, name, task, class_na
     dataset = replace(plain(), x=torch.rand(3, 1), y=y, task=task, class_names=class_names)
     dropped = write_dataset(dataset, tmp_path / name).dropped
     assert dropped == [f"which columns are labels (read with {loss})"]
-    told = read_dataset(tmp_path / name, label=label, task=task)
-    assert (told.y.tolist(), told.feature_names) == (y.tolist(), ("x0",))
+    back = read_dataset(tmp_path / name, label=label, task=task)
+    assert (back.y.tolist(), back.feature_names) == (y.tolist(), ("x0",))
 
 
 def named(dataset, *columns):
@@ -234,7 +234,8 @@ def test_parquet_refuses_what_it_would_change(tmp_path, column):
 def test_infinity_and_nan_in_attributes_are_refused_at_any_depth(tmp_path, name, column, of):
     count = 3 if of == "node" else 2
     dataset = replace(plain(), **{f"{of}_attributes": {"score": column[:count]}})
-    message = rf"{'node' if of == 'node' else 'hyperedge'} [01]: .* can store finite numbers only. The .*'score' contains -?(inf|nan)"
+    kind = "node" if of == "node" else "hyperedge"
+    message = rf"{kind} [01]: .* can store finite numbers only. The .*'score' contains -?(inf|nan)"
     with pytest.raises(DataError, match=message):
         write_dataset(dataset, tmp_path / name)
     assert files_in(tmp_path) == {}
@@ -316,9 +317,9 @@ DATE = np.datetime64("2020-01-01")
         ),
     ],
 )
-@pytest.mark.parametrize("there", [False, True])
-def test_a_refused_write_changes_nothing(tmp_path, name, parts, message, there):
-    if there:
+@pytest.mark.parametrize("exists", [False, True])
+def test_a_refused_write_changes_nothing(tmp_path, name, parts, message, exists):
+    if exists:
         write_dataset(labelled(), tmp_path / name)
     before = files_in(tmp_path)
     with pytest.raises(DataError, match=message):

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import warnings
 import zipfile
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -379,15 +378,23 @@ def _source_record(dataset: NodeDataset) -> JsonObject:
     columns = recorded_columns(details, dataset.y)
     if columns:
         del details["label_columns"]  # written below, with the other names
+    notes, details = dataset.provenance.notes, split_json(details)[0]
+    earlier = {"provenance": source["provenance"]} if "provenance" in source else {}  # of an earlier reading
+    types: JsonObject = {}  # the files do not show them
+    if dataset.y is not None and dataset.y.dim() == 2:
+        types["label_width"] = dataset.y.shape[1]
+    for name, tensor in (("label_type", dataset.y), ("features_type", dataset.x)):
+        if tensor is not None and tensor.dtype not in (torch.int64, torch.float32):
+            types[name] = str(tensor.dtype).removeprefix("torch.")
     return {
         **{key: value for key, value in source.items() if key not in _ABOUT_THE_FILES},
-        **_provenance_record(dataset.provenance.notes, split_json(details)[0], source),
+        **({"provenance": {"notes": list(notes), "details": {**earlier, **details}}} if notes or details else {}),
         "name": dataset.name,
         "task": dataset.task,
         "class_names": None if dataset.class_names is None else list(dataset.class_names),
         **({"label_columns": list(columns)} if columns else {}),
         "feature_names": None if dataset.feature_names is None else list(dataset.feature_names),
-        **_types(dataset),
+        **types,
         "counts": {
             **source.get("counts", {}),
             "nodes": hypergraph.num_nodes,
@@ -395,25 +402,6 @@ def _source_record(dataset: NodeDataset) -> JsonObject:
             "incidence_nnz": hypergraph.num_incidences,
         },
     }
-
-
-def _provenance_record(notes: Sequence[str], details: JsonObject, source: JsonObject) -> JsonObject:
-    """Return the notes and details of reading the dataset; those of an earlier reading become a detail."""
-    if not notes and not details:
-        return {}
-    earlier = {"provenance": source["provenance"]} if "provenance" in source else {}
-    return {"provenance": {"notes": list(notes), "details": {**earlier, **details}}}
-
-
-def _types(dataset: NodeDataset) -> JsonObject:
-    """Return the shape and the types of labels and features that their files do not show."""
-    types: JsonObject = {}
-    if dataset.y is not None and dataset.y.dim() == 2:
-        types["label_width"] = dataset.y.shape[1]
-    for name, tensor in (("label_type", dataset.y), ("features_type", dataset.x)):
-        if tensor is not None and tensor.dtype not in (torch.int64, torch.float32):
-            types[name] = str(tensor.dtype).removeprefix("torch.")
-    return types
 
 
 def _write_json(path: Path, content: JsonObject) -> None:

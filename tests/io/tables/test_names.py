@@ -1,4 +1,4 @@
-"""What the names of tables say, alike for readers and writers."""
+"""The names of tables, for readers and writers."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Quotes of text tables: one that does not close is refused at the row that it opens in."""
+"""Quotes of text tables: the error for an unclosed quote names the line where it opens."""
 
 import pytest
 
@@ -30,7 +30,7 @@ def test_an_unclosed_quote_is_reported_at_its_first_line(path, body, message):
 
 
 def test_a_quote_far_down_is_found(path):
-    path.write_text(HEAD + "milk,1\n" * 200_000 + 'bread,"1\n' + "milk,2\n" * 200_000)
+    path.write_text(HEAD + "milk,1\n" * 200_000 + 'bread,"1\n' + "milk,2\n")
     with pytest.raises(DataError, match="line 200002: .*unexpected end"):
         read_dataset(path)
 

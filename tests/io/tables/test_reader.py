@@ -253,7 +253,7 @@ def test_the_neighbour_with_the_same_ending_wins(tmp_path):
         (tmp_path / name).write_text("id,price\nmilk,1\n")
     with pytest.raises(
         UsageError,
-        match=r"match 't.csv': 't.nodes.csv.gz' and 't.nodes.tsv'. Name one with `nodes=`, or rename it to 't.nodes.csv'",
+        match=r"'t.nodes.csv.gz' and 't.nodes.tsv'. Name one with `nodes=`, or rename it to 't.nodes.csv'",
     ):
         read_dataset(tmp_path / "t.csv")
     (tmp_path / "t.csv.gz").write_text("item,basket\nmilk,1\n")  # now one of them is another table's
@@ -332,8 +332,8 @@ def test_missing_features_are_refused_or_kept(tmp_path):
             read(tmp_path, csv=files["csv"], nodes=f"id,size\na,1\nb,{missing}\n")
     with pytest.raises(DataError, match=r"line 3 \(node 'b'\): .*Got inf"):
         read(tmp_path, csv=files["csv"], nodes="id,size\na,1\nb,inf\n")
-    kept = read(tmp_path, **files, options=dict(keep_missing=True))
-    np.testing.assert_array_equal(kept.x.numpy(), [[1], [np.nan], [np.nan]])
+    gaps = read(tmp_path, **files, options=dict(keep_missing=True))
+    np.testing.assert_array_equal(gaps.x.numpy(), [[1], [np.nan], [np.nan]])
     left_out = read(tmp_path, **files, options=dict(features=()))
     assert left_out.node_attributes["size"] == [1, None, None]
     with pytest.raises(DataError, match=r"t.nodes.parquet, row 2 \(node 'b'\): .*Got nothing"):
@@ -351,9 +351,9 @@ def test_large_integers_are_features_only_on_request(tmp_path):
 
 
 def column_as_read(folder, texts, *, name="code", options=None):
-    """A column of the node table, as it is read, and as a hyperedge attribute."""
-    rows = "".join(f"{place},{text}\n" for place, text in enumerate(texts))
-    lines = "".join(f"{place},{place}\n" for place in range(len(texts)))
+    """Read a dataset whose nodes and hyperedges both have this column."""
+    rows = "".join(f"{number},{text}\n" for number, text in enumerate(texts))
+    lines = "".join(f"{number},{number}\n" for number in range(len(texts)))
     files = dict(csv=f"node,edge\n{lines}", nodes=f"id,{name}\n{rows}", hyperedges=f"id,{name}\n{rows}")
     return read(folder, **files, options=options)
 
@@ -560,7 +560,7 @@ def test_limits_apply_to_text_and_parquet(tmp_path):
 
 
 def test_parquet_with_repeated_text_exceeds_the_limit(tmp_path):
-    """A long text that repeats is stored once; 6 GB would come of 60,000 rows of this text."""
+    """Parquet stores a repeated text once. In memory, 60,000 rows of this text would take 6 GB."""
     long = "x" * 10**5
     column = pa.DictionaryArray.from_arrays(pa.array([0] * 60_000, pa.int32()), pa.array([long]))
     path, plain = tmp_path / "t.parquet", pa.schema([("node", pa.string()), ("edge", pa.int64())])
@@ -586,7 +586,7 @@ def folder(tmp_path_factory):
     ROWS, st.sampled_from(["\n", "\r\n"]), st.booleans(), st.booleans(), st.sampled_from([64, 65, 80, 100, 4 * 2**20])
 )
 def test_output_of_the_csv_module_is_read_at_any_block_size(folder, rows, end, all_quoted, blanks, block):
-    """Quotes, commas and line ends inside fields, also where a block ends inside a field."""
+    """Fields contain quotes, commas and line ends, and blocks may end inside a field."""
     text = io.StringIO(newline="")
     lone_cr = any("\r" in field for row in rows for field in row)  # the csv module would not quote it
     quoting = csv.QUOTE_ALL if all_quoted or lone_cr else csv.QUOTE_MINIMAL
@@ -610,19 +610,20 @@ def test_the_line_number_of_an_error_is_right(folder, rows, end, ragged):
         lines.append('"{}",1'.format(field.replace('"', '""')))
         lines += [""] * blank
     text = end.join([*lines, "a,b,c" if ragged else ",1", "z,1", ""])
-    place = len(io.StringIO(end.join([*lines, "x"]), newline=None).read().split("\n"))
+    number = len(io.StringIO(end.join([*lines, "x"]), newline=None).read().split("\n"))
     with pytest.raises(DataError) as caught:
         read(folder, csv=text)
-    assert caught.value.where == f"line {place}"
+    assert caught.value.where == f"line {number}"
 
 
 def test_a_quote_after_the_first_block_is_recognised(tmp_path):
-    """The first block has no quote, so that the fast way without quoted line ends is tried first."""
-    plain = "".join(f"n{place},e{place % 7}\n" for place in range(200_000))
-    text = "node,edge\n" + plain + '"late\n\nnode",e0\n"and, another",e1\n' + plain
-    dataset = read(tmp_path, csv=text)
-    assert dataset.hypergraph.num_nodes == 200_002
-    assert dataset.node_ids[200_000:] == ["late\n\nnode", "and, another"]
+    """The first block has no quote, so the reader first tries the fast parser without quoted line ends."""
+    plain = "".join(f"n{number},e{number % 7}\n" for number in range(120_000))
+    assert len(plain) > 2**20  # the size of the first block
+    text = "node,edge\n" + plain + '"late\n\nnode",e0\n"and, another",e1\n' + plain[:1000]
+    dataset = read(tmp_path, csv=text.rpartition("\n")[0])
+    assert dataset.hypergraph.num_nodes == 120_002
+    assert dataset.node_ids[120_000:] == ["late\n\nnode", "and, another"]
 
 
 def test_a_long_header_is_read_or_refused(tmp_path):
@@ -641,13 +642,13 @@ def test_many_columns_take_linear_time(tmp_path):
         x=torch.ones(1, len(names)),
         feature_names=(*names[:-1], names[-2]),
     )
-    begun = time.process_time()
+    start = time.process_time()
     with pytest.raises(DataError, match="Column names must be unique. 'x19998'"):
         write_dataset(dataset, tmp_path / "t.csv")
     with pytest.raises(DataError, match="Column names must be unique. Got 'x19998' twice"):
         read(tmp_path, csv=",".join(dataset.feature_names) + "\n")
     assert len(to_pandas(replace(dataset, feature_names=names)).features) == len(names)
-    assert time.process_time() - begun < 2
+    assert time.process_time() - start < 2
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Seeds of a diffusion: nodes are named by text or integers, and by nothing else."""
+"""Seeds of a diffusion: only text and integers are ids of nodes."""
 
 import pyarrow as pa
 import pyarrow.parquet

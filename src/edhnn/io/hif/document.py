@@ -129,19 +129,11 @@ class WeightColumn:
         for number, weight in enumerate(weights, start=self.length):
             if isinstance(weight, int) and abs(weight) > _EXACT:
                 self._large_integers[number] = weight
-        self._append(
-            np.array([np.nan if weight is None else _as_float(weight) for weight in weights], dtype=np.float64),
-            np.array([isinstance(weight, int) for weight in weights], dtype=np.bool_),
+        self._values.append(
+            np.array([np.nan if weight is None else _as_float(weight) for weight in weights], dtype=np.float64)
         )
-
-    def append_absent(self, count: int) -> None:
-        """Append records without a weight."""
-        self._append(np.full(count, np.nan), np.zeros(count, dtype=np.bool_))
-
-    def _append(self, values: FloatArray, is_integer: BoolArray) -> None:
-        self._values.append(values)
-        self._is_integer.append(is_integer)
-        self.length += len(values)
+        self._is_integer.append(np.array([isinstance(weight, int) for weight in weights], dtype=np.bool_))
+        self.length += len(weights)
 
     def values(self) -> FloatArray:
         """Return all weights as floats, NaN where missing."""

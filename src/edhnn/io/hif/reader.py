@@ -99,9 +99,19 @@ class _HifParser:
             raise self._error(f"The file must end after the document. Got {self._next_bytes()}.")
         if "incidences" not in sections:
             raise DataError("The key 'incidences' is missing. Every HIF document must have it.", path=self._path)
-        document = _assemble(sections, network_type, metadata)
-        self._limits.check_nodes(len(document.node_ids), self._path)
-        return document
+        incidences, nodes, edges = sections["incidences"], sections.get("nodes"), sections.get("edges")
+        node_ids, in_nodes, node = encode_ids(nodes.nodes if nodes else IdColumn(), incidences.nodes)
+        edge_ids, in_edges, edge = encode_ids(edges.edges if edges else IdColumn(), incidences.edges)
+        self._limits.check_nodes(len(node_ids), self._path)
+        return HifDocument(
+            node_ids=node_ids,
+            edge_ids=edge_ids,
+            incidences=incidences.records(node, edge),
+            nodes=nodes.records(in_nodes, None) if nodes else None,
+            edges=edges.records(None, in_edges) if edges else None,
+            network_type=network_type,
+            metadata=metadata,
+        )
 
     def _section(self, name: str) -> _Section:
         section = _Section(name)
@@ -217,24 +227,6 @@ class _HifParser:
         return DataError(problem, path=self._path, where=where or f"byte {self._start}")
 
 
-def _assemble(
-    sections: dict[str, _Section], network_type: NetworkType | None, metadata: JsonObject | None
-) -> HifDocument:
-    incidences = sections["incidences"]
-    nodes, edges = sections.get("nodes"), sections.get("edges")
-    node_ids, in_nodes, node = encode_ids(nodes.nodes if nodes else IdColumn(), incidences.nodes)
-    edge_ids, in_edges, edge = encode_ids(edges.edges if edges else IdColumn(), incidences.edges)
-    return HifDocument(
-        node_ids=node_ids,
-        edge_ids=edge_ids,
-        incidences=incidences.records(node, edge),
-        nodes=nodes.records(in_nodes, None) if nodes else None,
-        edges=edges.records(None, in_edges) if edges else None,
-        network_type=network_type,
-        metadata=metadata,
-    )
-
-
 class _Incidence(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     edge: int | str
     node: int | str
@@ -281,10 +273,14 @@ class _Section:
             self.nodes.append([record.node for record in records])
         if self.name != "nodes":
             self.edges.append([record.edge for record in records])
+        weights: list[int | float | None] = [None] * len(records)
         if escaped or b'"weight"' in text:
-            self._append_weights([None if record.weight is UNSET else record.weight for record in records])
-        elif self.weight is not None:
-            self.weight.append_absent(len(records))
+            weights = [None if record.weight is UNSET else record.weight for record in records]
+            if self.weight is None and any(weight is not None for weight in weights):
+                self.weight = WeightColumn()
+                self.weight.append([None] * self.count)
+        if self.weight is not None:
+            self.weight.append(weights)
         codes = np.zeros(len(records), dtype=np.int8)
         if self.name == "incidences" and (escaped or b'"direction"' in text):
             codes[:] = [_DIRECTION_CODE[record.direction] for record in records]
@@ -293,14 +289,6 @@ class _Section:
             numbered = enumerate(records, self.count)
             self.attrs.update((number, record.attrs) for number, record in numbered if record.attrs is not UNSET)
         self.count += len(records)
-
-    def _append_weights(self, weights: list[int | float | None]) -> None:
-        if self.weight is None:
-            if all(weight is None for weight in weights):
-                return
-            self.weight = WeightColumn()
-            self.weight.append_absent(self.count)
-        self.weight.append(weights)
 
     def records(self, node: IndexArray | None, edge: IndexArray | None) -> Records:
         """Return the columns with the numbers of the ids."""

@@ -95,7 +95,8 @@ def write_table(table: pa.Table, target: Path) -> None:
 def dropped_by_tables(dataset: NodeDataset, target: Path) -> list[str]:
     """Describe the parts of a dataset that its tables drop, or that a reader interprets differently."""
     text = table_name(target).kind != "parquet"
-    dropped = ["the sparsity of the features (written as full columns)"] if _is_sparse(dataset) else []
+    sparse = dataset.x is not None and dataset.x.layout == torch.sparse_csr
+    dropped = ["the sparsity of the features (written as full columns)"] if sparse else []
     for name, tensor in (("features", dataset.x), ("labels", dataset.y)):
         if tensor is not None and tensor.dtype not in (torch.float32, torch.int64):
             dropped.append(f"that the {name} are {str(tensor.dtype).removeprefix('torch.')} (a reader uses float32)")
@@ -171,7 +172,7 @@ def _node_columns(dataset: NodeDataset, heads: Sequence[str], *, text: bool) -> 
     if dataset.y is not None:
         columns += zip(heads, _label_columns(dataset), strict=True)
     if dataset.x is not None:
-        x = as_numpy(dataset.x.to_dense() if _is_sparse(dataset) else dataset.x)
+        x = as_numpy(dataset.x.to_dense())
         columns += [(name, pa.array(x[:, number])) for number, name in enumerate(_feature_heads(dataset))]
     return columns + [(name, _column(name, column)) for name, column in dataset.node_attributes.items()]
 
@@ -244,11 +245,6 @@ def _feature_heads(dataset: NodeDataset) -> tuple[str, ...]:
     return dataset.feature_names or tuple(f"x{number}" for number in range(dataset.num_features))
 
 
-def _is_sparse(dataset: NodeDataset) -> bool:
-    """Return whether the features are sparse."""
-    return dataset.x is not None and dataset.x.layout == torch.sparse_csr
-
-
 def _look_like_integers(ids: Ids) -> bool:
     """Return whether all ids are text that a reader of a text table would interpret as integers."""
     if not isinstance(ids.values, list) or not all(isinstance(name, str) for name in ids.values):
@@ -285,8 +281,8 @@ def _dropped_features(dataset: NodeDataset, labels: Sequence[str]) -> Iterator[s
         if numbers is not None and not is_rounded(column, numbers):
             yield f"that '{name}' is an attribute (a reader uses it as a feature)"
     if dataset.x is not None and dataset.x.dtype == torch.float64:
-        x = (dataset.x.to_dense() if _is_sparse(dataset) else dataset.x).cpu().numpy()
-        for name, numbers in zip(_feature_heads(dataset), np.ascontiguousarray(x.T), strict=True):
+        x = np.ascontiguousarray(dataset.x.to_dense().cpu().numpy().T)
+        for name, numbers in zip(_feature_heads(dataset), x, strict=True):
             if is_rounded(numbers.tolist(), numbers):
                 yield f"that '{name}' is a feature (a reader uses it as an attribute, because 32 bits would round it)"
 
