@@ -214,8 +214,8 @@ def test_convert_reports_merged_records_and_unused_columns(baskets, here):
     (baskets / "r.hif.json").write_text(json.dumps({"incidences": [{"edge": 1, "node": 1}] * 2, "nodes": records}))
     found = json.loads(here("data", "convert", "r.hif.json", "r.csv", "--json", folder=baskets)[1])
     assert found["left_behind"][:2] == [
-        "1 repeated records of incidences (merged, with the largest weight)",
-        "1 repeated records of nodes (merged; of one attribute the last counts)",
+        "1 duplicate records of incidences (merged; the largest weight is kept)",
+        "1 duplicate records of nodes (merged; the last value of an attribute is kept)",
     ]
 
 
@@ -268,15 +268,15 @@ def test_convert_names_the_neighbours_it_removes(baskets, here):
         (("info", "baskets.csv", "--feature-seed", "0"), "--feature-seed cannot be used"),
         (("info", "digits", "--feature-seed", "0"), "which has its own features"),
         (("info", "csbm-1", "--feature-seed", "5000000000"), "--feature-seed"),
-        (("info", "baskets.csv", "--weight-column", "basket", "--hyperedge-column", "basket"), "columns of their own"),
+        (("info", "baskets.csv", "--weight-column", "basket", "--hyperedge-column", "basket"), "different columns"),
         (("info", "baskets.csv", "--label", "kind", "--features", "kind,price"), "'kind' is named as both"),
         (("info", "baskets.csv", "--features", "price,price"), "'price' is named twice"),
         (("info", "alone.csv", "--id-column", "foo"), "'alone.csv' has no table of nodes"),
-        (("info", "alone.csv", "--label", "kind"), "beside it, 'alone.nodes.csv' (id,kind,...), or name one with --n"),
-        (("info", "bask"), "format of 'bask' is not known by its name"),
-        (("convert", "baskets.csv", "out.v1"), "Say which with --to"),
-        (("convert", "baskets.csv", "out.pkl"), "Pickles can run code when read, so none is written"),
-        (("convert", "baskets.csv", "out.txt", "--to", "table"), "A table must end in .csv"),
+        (("info", "alone.csv", "--label", "kind"), "Create the file 'alone.nodes.csv' with the columns id,kind,..."),
+        (("info", "bask"), "format of 'bask' cannot be determined from its name"),
+        (("convert", "baskets.csv", "out.v1"), "cannot be determined from its name"),
+        (("convert", "baskets.csv", "out.pkl"), "Pickles are not written, because reading one can run code"),
+        (("convert", "baskets.csv", "out.txt", "--to", "table"), "The name of a table must end in .csv"),
         (("fetch", "cora", "--data-dir", "notes.txt"), "'notes.txt' must be a folder"),
         (("fetch", "cora", "--data-dir", "notes.txt/sub"), "'notes.txt' must be a folder, to hold 'sub'"),
         (("doctor", "baskets.csv", "--picture", "baskets.csv"), "A picture must end in .png. Got 'baskets.csv'"),
@@ -285,8 +285,8 @@ def test_convert_names_the_neighbours_it_removes(baskets, here):
         (("doctor", "baskets.csv", "--picture", "notes.png"), "'notes.png' exists and is not a PNG file"),
         (("info", "csbm-1", "--label", "x"), "--label cannot be used"),
         (("info", "digits", "--noise", "2.0"), "which has its own features"),
-        (("info", "notes.txt"), "format of 'notes.txt' is not known"),
-        (("info", "graph.pickle"), "pickles can run code"),
+        (("info", "notes.txt"), "format of 'notes.txt' cannot be determined"),
+        (("info", "graph.pickle"), "reading one can run code"),
         (("convert", "baskets.csv", "no/where.hif.json"), "folder 'no' must exist"),
         (("fetch", "cara"), "Did you mean 'cora'?"),
         (("info", "baskets.csv", "--max-bytes", "0"), "--max-bytes"),
@@ -321,7 +321,7 @@ def test_an_existing_picture_is_replaced(baskets, here):
         ("a.csv", "", "first line must name the columns"),
         ("a.hif.json", '{"incidences": [{"edge": 1, "node": 1.5}]}', "a.hif.json, incidences[0].node"),
         ("a.hif.json", '{"incidences": [', "a.hif.json, byte"),
-        ("a.hgr", "2 2\n1 2\n", "a.hgr: The header promises"),
+        ("a.hgr", "2 2\n1 2\n", "a.hgr: The header declares"),
         ("hyperedges-a.txt", "1,2\n1,x\n", "hyperedges-a.txt, line 2"),
         ("hyperedges-a.txt", "0,1\n", "must start at 1. Got 0"),
     ],

@@ -122,7 +122,7 @@ def test_parquet_seeds(shop, here):  # noqa: F811
     ("content", "message"),
     [
         ("node,value\nmilk,1\nbeer,2\n", "seeds.csv, line 3: Every seed must be a node of the hypergraph. Got 'beer'"),
-        ("node,value\nmilk,1\njam,2\nmilk,1\n", "seeds.csv, line 4: Each node must be named once. Got 'milk'"),
+        ("node,value\nmilk,1\njam,2\nmilk,1\n", "seeds.csv, line 4: Each node must occur once. Got 'milk'"),
         ("node,value\nmilk,1\njam,nan\n", "seeds.csv, line 3: Every value must be a finite number"),
         ("node,value\nmilk,inf\njam,1\n", "seeds.csv, line 2: Every value must be a finite number"),
         ("node,value\nmilk,1\njam,\n", "seeds.csv, line 3: Every value must be a finite number"),

@@ -1,10 +1,10 @@
-"""What every file format must do, for each entry of `FORMATS`: add a format, and it is tested here.
+"""The rules of every file format, tested for each entry of `FORMATS`.
 
-* Round trip: what the format does not declare as dropped comes back equal; what it refuses leaves no trace.
-* Fuzz: random bytes, and valid files with bytes flipped, slices cut out, repeated or moved, and tokens put in that
-  parsers dislike, give errors of ours only, in bounded time and memory. Compressed files are broken outside and inside
-  their compression.
-* Targets: what is there is replaced only when asked; the same dataset gives the same bytes.
+* Round trip: all parts that the format does not report as dropped are restored, and a refused write leaves no file.
+* Fuzz: random bytes, and valid files with bytes flipped, slices cut out, repeated or moved, and tokens inserted that
+  often break parsers, raise only `EdhnnError`, in bounded time and memory. Compressed files are broken outside and
+  inside their compression.
+* Targets: existing files are replaced only with `overwrite`, and the same dataset gives the same bytes.
 """
 
 import gzip
@@ -51,10 +51,10 @@ LIMITS = Limits(max_bytes=2**20, max_record_bytes=2**16, max_nodes=10**5)
 
 
 def targets(name: str) -> list[str]:
-    """File names that ask for a format, compressed ones too where it has them."""
-    found = FORMATS[name]
-    plain = ["t" + pattern if pattern.startswith(".") else pattern.replace("NAME", "t") for pattern in found.patterns]
-    if found.is_folder:
+    """Return file names of a format, with and without compression."""
+    entry = FORMATS[name]
+    plain = ["t" + pattern if pattern.startswith(".") else pattern.replace("NAME", "t") for pattern in entry.patterns]
+    if entry.is_folder:
         return [target.rstrip("/") for target in plain]
     return plain + [f"{target}.gz" for target in plain if not target.endswith(".parquet")]
 
@@ -87,7 +87,7 @@ def labelled(**parts):
 
 
 @pytest.mark.parametrize(("name", "target"), TARGETS)
-def test_names_ask_for_the_format(tmp_path, name, target):
+def test_names_determine_the_format(tmp_path, name, target):
     assert format_by_name(Path(target)) == name
     assert format_by_name(Path(target.upper()), writing=True) == name
     write_dataset(plain(), tmp_path / target)
@@ -96,7 +96,7 @@ def test_names_ask_for_the_format(tmp_path, name, target):
 
 
 def table_options(dataset):
-    """A table does not say which of its columns are labels and features: the reader is told."""
+    """Return the options that name the labels and features of a table."""
     label, features = (), ()
     if dataset.y is not None and dataset.y.dim() == 2:
         label = dataset.class_names or tuple(f"label{number}" for number in range(dataset.y.shape[1]))
@@ -109,35 +109,35 @@ def table_options(dataset):
 
 
 def through(dataset, path, **options):
-    """Written and read again: what came back, and what was dropped."""
+    """Write and read a dataset; return the result and what was dropped."""
     written = write_dataset(dataset, path, overwrite=True)
     assert all(path.exists() for path in written.paths)
     return read_dataset(path, **options), written.dropped
 
 
-AVERTED = (
-    "that the labels are real values (read with --task regression)",
-    "which columns are labels (read with --label label0 --label label1 --task multilabel)",
-    "which columns are labels (read with --label label0 --label label1 --task regression)",
+PREVENTED_BY_OPTIONS = (
+    "that the labels are real values (read with `task='regression'`)",
+    "which columns are labels (read with `label=['label0', 'label1']` `task='multilabel'`)",
+    "which columns are labels (read with `label=['label0', 'label1']` `task='regression'`)",
 )
-TAKEN_FOR_SOMETHING_ELSE = r"that '(size|train_mask)' is an attribute \(a reader takes it for a feature\)"
+READ_AS_A_FEATURE = r"that '(size|train_mask)' is an attribute \(a reader uses it as a feature\)"
 
 
 def after_losing(dataset, dropped):
-    """What must come back when this and only this was dropped."""
+    """Return the dataset without the parts that were dropped."""
     hypergraph = dataset.hypergraph
     edge_weight, incidence_weight = hypergraph.edge_weight, hypergraph.incidence_weight
     parts = {}
     for loss in dropped:
         if loss == "the sparsity of the features (written as full columns)":
             parts["x"] = parts.get("x", dataset.x).to_dense()
-        elif loss == "that the features are float64 (a reader takes float32)":
+        elif loss == "that the features are float64 (a reader uses float32)":
             parts["x"] = parts.get("x", dataset.x).to(torch.float32)
-        elif loss == "that the labels are float64 (a reader takes float32)":
+        elif loss == "that the labels are float64 (a reader uses float32)":
             parts["y"] = dataset.y.to(torch.float32)
-        elif loss in AVERTED or re.fullmatch(TAKEN_FOR_SOMETHING_ELSE, loss):
-            continue  # by telling the reader: `table_options`
-        elif loss == "the numbers of the classes (a reader sorts those in use)":
+        elif loss in PREVENTED_BY_OPTIONS or re.fullmatch(READ_AS_A_FEATURE, loss):
+            continue  # `table_options` prevents these losses
+        elif loss == "the numbers of the classes (a reader sorts the names in use)":
             names = dataset.class_names or range(dataset.num_classes)
             labels = [names[number] if number >= 0 else None for number in dataset.y.tolist()]
             used = sorted({label for label in labels if label is not None})
@@ -146,16 +146,16 @@ def after_losing(dataset, dropped):
             parts["class_names"] = tuple(used)
         elif loss == "that class names are numbers (written as text)":
             parts["class_names"] = tuple(str(name) for name in dataset.class_names)
-        elif found := re.fullmatch(r"that the (node|hyperedge) ids are text \(they look like integers\)", loss):
-            key = "node_ids" if found[1] == "node" else "edge_ids"
+        elif match := re.fullmatch(r"that the (node|hyperedge) ids are text \(they look like integers\)", loss):
+            key = "node_ids" if match[1] == "node" else "edge_ids"
             parts[key] = Ids([int(name) for name in getattr(dataset, key)])
-        elif found := re.fullmatch(r"the (node|hyperedge) ids \(numbered from 1 instead\)", loss):
-            key = "node_ids" if found[1] == "node" else "edge_ids"
-            parts[key] = Ids([place + 1 for place in range(len(getattr(dataset, key)))])
-        elif found := re.fullmatch(r"the (node|hyperedge) attribute '(.*)'", loss):
-            key = "node_attributes" if found[1] == "node" else "edge_attributes"
-            kept = parts.get(key, getattr(dataset, key))
-            parts[key] = {name: column for name, column in kept.items() if name != found[2]}
+        elif match := re.fullmatch(r"the (node|hyperedge) ids \(numbered from 1 instead\)", loss):
+            key = "node_ids" if match[1] == "node" else "edge_ids"
+            parts[key] = Ids(list(range(1, len(getattr(dataset, key)) + 1)))
+        elif match := re.fullmatch(r"the (node|hyperedge) attribute '(.*)'", loss):
+            key = "node_attributes" if match[1] == "node" else "edge_attributes"
+            columns = parts.get(key, getattr(dataset, key))
+            parts[key] = {name: column for name, column in columns.items() if name != match[2]}
         elif loss == "the features":
             parts |= dict(x=None, feature_names=None)
         elif loss == "the labels":
@@ -172,7 +172,7 @@ def after_losing(dataset, dropped):
 
 
 def with_variants(dataset, variant):
-    """Ids that are text but look like integers; class names that are numbers."""
+    """Replace ids by text that looks like integers, and class names by numbers."""
     if variant and dataset.node_ids.values.__class__ is np.ndarray:
         dataset = replace(dataset, node_ids=Ids([str(name) for name in dataset.node_ids]))
     if variant and dataset.task == "classification" and dataset.class_names is not None:
@@ -195,8 +195,8 @@ def test_round_trip(folder, name, case, number, variant):
         return
     expected = after_losing(dataset, dropped)
     if expected.y is not None and back.y is None and not dataset.hypergraph.num_nodes:
-        expected = replace(expected, y=None, task=None, class_names=None)  # labels of no nodes are no file
-    if tables and expected.x is not None and expected.feature_names is None:  # a column has a name
+        expected = replace(expected, y=None, task=None, class_names=None)  # an empty dataset has no file of labels
+    if tables and expected.x is not None and expected.feature_names is None:  # every column of a table has a name
         expected = replace(expected, feature_names=back.feature_names)
     if tables and expected.class_names is None and expected.num_classes is not None:
         names = [f"label{number}" for number in range(2)] if expected.y.dim() == 2 else range(expected.num_classes)
@@ -209,19 +209,17 @@ def test_the_same_dataset_gives_the_same_bytes(tmp_path, name, target):
     assert name in FORMATS
     x = sparse_features(sp.csr_array(np.eye(3)))
     one, two = tmp_path / "one", tmp_path / "two"
-    for place in (one, two):
-        place.mkdir()
-        write_dataset(labelled(x=x, node_attributes={"a": [1, 2, 3]}), place / target)
+    for folder in (one, two):
+        folder.mkdir()
+        write_dataset(labelled(x=x, node_attributes={"a": [1, 2, 3]}), folder / target)
     assert files_in(one) == files_in(two)
 
 
 @pytest.mark.parametrize(("name", "target"), TARGETS)
-def test_what_is_there_is_replaced_only_when_asked(tmp_path, name, target):
+def test_existing_targets_are_replaced_only_with_overwrite(tmp_path, name, target):
     write_dataset(labelled(), tmp_path / target)
     before = files_in(tmp_path)
-    with pytest.raises(
-        UsageError, match=r"exists already. Choose another name, or replace it with --force .*overwrite=True"
-    ):
+    with pytest.raises(UsageError, match=r"exists already. Choose another name, or replace it with `overwrite=True`"):
         write_dataset(plain(), tmp_path / target)
     assert files_in(tmp_path) == before
     written = write_dataset(plain(), tmp_path / target, overwrite=True)
@@ -236,7 +234,7 @@ def test_what_is_there_is_replaced_only_when_asked(tmp_path, name, target):
 
 @pytest.mark.parametrize(("name", "target"), TARGETS)
 @pytest.mark.parametrize("hyperedges", [[[0, 1], [1, 2]], [[1, 2], [2, 3]]])
-def test_every_format_holds_the_limit_of_nodes(tmp_path, name, target, hyperedges):
+def test_every_format_applies_the_limit_of_nodes(tmp_path, name, target, hyperedges):
     write_dataset(NodeDataset(name=name, hypergraph=Hypergraph.from_hyperedges(hyperedges)), tmp_path / target)
     count = read_dataset(tmp_path / target).hypergraph.num_nodes
     assert read_dataset(tmp_path / target, limits=Limits(max_nodes=count)).hypergraph.num_nodes == count
@@ -284,7 +282,7 @@ VALUES = [
 
 
 def zoo() -> NodeDataset:
-    """A small dataset with something of everything."""
+    """Return a small dataset with all parts."""
     hypergraph = Hypergraph.from_hyperedges([[0, 1, 2], [2, 3], [], [4], [0, 4]], num_nodes=6)
     return NodeDataset(
         name="zoo",
@@ -345,7 +343,7 @@ def written(folder: Path, dataset: NodeDataset, target: str) -> dict[str, bytes]
 
 @dataclass(frozen=True)
 class Subject:
-    """A reader's input: files that are valid together, of which one at a time is broken.
+    """Valid input files of a reader, of which one at a time is broken.
 
     Attributes:
         files: Name and content of each file.
@@ -357,14 +355,14 @@ class Subject:
 
 
 def subject(folder: Path, name: str, target: str) -> Subject:
-    """The files of a format: of the richest dataset that it holds, or by hand where the target says so."""
+    """Return the files of a format for the richest dataset that it can store, or files written by hand."""
     by_hand = {"foreign.json": FOREIGN_HIF, "baskets.csv": BASKETS}
     if target in by_hand:
         return Subject({target: by_hand[target]}, target)
     files = {}
-    for place, dataset in enumerate((zoo(), simple_zoo(), plain())):
+    for number, dataset in enumerate((zoo(), simple_zoo(), plain())):
         try:
-            files = written(folder / str(place), dataset, target)
+            files = written(folder / str(number), dataset, target)
             break
         except DataError:
             continue
@@ -380,9 +378,9 @@ def inside_gzip(data: bytes, change: Callable[[bytes], bytes]) -> bytes:
 def inside_zip(data: bytes, change: Callable[[bytes], bytes], member: int) -> bytes:
     stream = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(stream, "w") as new:
-        for place, name in enumerate(old.namelist()):
+        for number, name in enumerate(old.namelist()):
             content = old.read(name)
-            new.writestr(name, change(content) if place == member % len(old.namelist()) else content)
+            new.writestr(name, change(content) if number == member % len(old.namelist()) else content)
     return stream.getvalue()
 
 
@@ -397,18 +395,18 @@ def broken(data: bytes, change: Callable[[bytes], bytes], inside: bool, member: 
 OPERATIONS = st.sampled_from(
     ["word", "word", "word", "flip", "set", "delete", "insert", "overwrite", "truncate", "duplicate", "move"]
 )
-PLACES = st.integers(0, 2**16)
+POSITIONS = st.integers(0, 2**16)
 STEPS = st.lists(
-    st.tuples(OPERATIONS, PLACES, st.integers(0, 40), st.sampled_from(TOKENS), PLACES), min_size=1, max_size=4
+    st.tuples(OPERATIONS, POSITIONS, st.integers(0, 40), st.sampled_from(TOKENS), POSITIONS), min_size=1, max_size=4
 )
 RANDOM_BYTES = st.binary(max_size=600) | st.lists(st.sampled_from(TOKENS), max_size=12).map(b"".join)
 
 
 def mutated(data: bytes, steps: list[tuple[str, int, int, bytes, int]]) -> bytes:
-    for operation, place, length, token, other in steps:
-        at = place % (len(data) + 1)
-        if operation == "word" and (words := list(WORD.finditer(data))):  # the grammar stays, the meaning goes
-            word = words[place % len(words)]
+    for operation, position, length, token, other in steps:
+        at = position % (len(data) + 1)
+        if operation == "word" and (words := list(WORD.finditer(data))):  # keeps the grammar and changes a value
+            word = words[position % len(words)]
             data = data[: word.start()] + VALUES[other % len(VALUES)] + data[word.end() :]
         elif operation == "flip" and data:
             at %= len(data)
@@ -434,7 +432,7 @@ def mutated(data: bytes, steps: list[tuple[str, int, int, bytes, int]]) -> bytes
 
 @contextmanager
 def time_limit():
-    """A reader that does not come back is stopped, and so becomes a traceback."""
+    """Raise a `TimeoutError` in a reader that does not finish."""
 
     def stop(*_):
         raise TimeoutError(f"more than {SECONDS} s")
@@ -453,7 +451,7 @@ def peak_megabytes() -> float:
 
 
 def read_broken(folder: Path, subject: Subject, name: str, content: bytes) -> bool:
-    """Put one broken file among the valid ones, read, and put the valid one back; whether it was refused."""
+    """Replace one valid file by a broken one, read, and restore it; return whether the file was refused."""
     (folder / name).write_bytes(content)
     started = time.monotonic()
     try:
@@ -471,10 +469,12 @@ def read_broken(folder: Path, subject: Subject, name: str, content: bytes) -> bo
 
 
 def fuzz(folder: Path, subject: Subject, kind: str, examples: int, *, fresh: bool = False) -> int:
-    """Run examples of one kind ("bytes" or "mutations"), each file broken in turn; return how many were refused."""
+    """Run examples of one kind ("bytes" or "mutations") and return how many were refused."""
     for name, content in subject.files.items():
         (folder / name).write_bytes(content)
-    read_dataset(folder / subject.target, limits=LIMITS, keep_missing=True)  # valid before it is broken
+    read_dataset(
+        folder / subject.target, limits=LIMITS, keep_missing=True
+    )  # the files are valid before they are broken
     names = st.sampled_from(sorted(subject.files))
     refused = 0
 
@@ -508,14 +508,14 @@ SUBJECTS = [*TARGETS, ("hif", "foreign.json"), ("table", "baskets.csv")]
 @pytest.mark.usefixtures("without_shape_checks")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("name", "target"), SUBJECTS)
-def test_only_our_errors_escape(tmp_path, name, target, kind):
+def test_broken_files_raise_only_edhnn_errors(tmp_path, name, target, kind):
     files = subject(tmp_path, name, target)
     (tmp_path / "fuzz").mkdir()
     refused = fuzz(tmp_path / "fuzz", files, kind, EVERYDAY_EXAMPLES)
-    assert refused > EVERYDAY_EXAMPLES / 10  # the input was broken indeed
+    assert refused > EVERYDAY_EXAMPLES / 10  # the input was really broken
 
 
-def test_only_our_errors_escape_from_a_folder_with_dense_features(tmp_path):
+def test_a_broken_folder_with_dense_features_raises_only_edhnn_errors(tmp_path):
     files = Subject({**written(tmp_path / "valid", simple_zoo(), "t"), "features.npz": dense_features()}, "")
     (tmp_path / "fuzz").mkdir()
     assert fuzz(tmp_path / "fuzz", files, "mutations", EVERYDAY_EXAMPLES) > EVERYDAY_EXAMPLES / 10
@@ -525,7 +525,7 @@ def test_only_our_errors_escape_from_a_folder_with_dense_features(tmp_path):
 @pytest.mark.usefixtures("without_shape_checks")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("name", "target"), SUBJECTS)
-def test_only_our_errors_escape_in_many_examples(tmp_path, name, target, kind):
+def test_many_broken_files_raise_only_edhnn_errors(tmp_path, name, target, kind):
     files = subject(tmp_path, name, target)
     (tmp_path / "fuzz").mkdir()
     fuzz(tmp_path / "fuzz", files, kind, SLOW_EXAMPLES, fresh=True)

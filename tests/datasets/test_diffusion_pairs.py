@@ -179,7 +179,7 @@ def test_invalid_arguments_raise_an_error(tmp_path):
 
 def test_damaged_folders_raise_an_error(tmp_path):
     folder = tmp_path / "pairs"
-    with pytest.raises(UsageError, match="There is no file '.*about.json'"):
+    with pytest.raises(UsageError, match="File not found: '.*about.json'"):
         read_pairs(folder)
     gradient_pairs(SMALL, "tv", folder, count=3)
     x, y, about = read_pairs(folder)
@@ -204,7 +204,7 @@ def test_damaged_folders_raise_an_error(tmp_path):
         read_pairs(folder)
     (folder / "about.json").write_bytes(about_bytes)
     (folder / "y.npy").unlink()
-    with pytest.raises(UsageError, match="There is no file '.*y.npy'"):
+    with pytest.raises(UsageError, match="File not found: '.*y.npy'"):
         read_pairs(folder)
     (folder / "y.npy").write_bytes(y_bytes)
     (folder / "about.json").write_text(json.dumps({**about, "count": 4}))

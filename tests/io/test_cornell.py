@@ -1,4 +1,4 @@
-"""Cornell text: 1-based lines, its neighbours, and errors that name the line."""
+"""Cornell text: 1-based lines, neighbouring files, and errors that name the line."""
 
 import gzip
 
@@ -9,7 +9,7 @@ from edhnn.io.cornell import find_cornell, read_cornell
 
 
 def write(folder, **files):
-    """`hyperedges="..."` becomes hyperedges-x.txt and so on."""
+    """Write `hyperedges="..."` to hyperedges-x.txt and so on."""
     for name, text in files.items():
         (folder / f"{name.replace('_', '-')}-x.txt").write_bytes(text if isinstance(text, bytes) else text.encode())
     return folder / "hyperedges-x.txt"
@@ -38,7 +38,7 @@ def test_hyperedges_labels_and_names(tmp_path):
     assert dataset.provenance.notes == ("1 memberships given more than once were merged",)
 
 
-def test_without_neighbours_nodes_are_those_up_to_the_largest_number(tmp_path):
+def test_without_labels_the_largest_number_is_the_number_of_nodes(tmp_path):
     dataset = read_dataset(write(tmp_path, hyperedges="7\n2,3"))
     assert dataset.hypergraph.num_nodes == 7
     assert (dataset.y, dataset.task, dataset.class_names) == (None, None, None)
@@ -50,7 +50,7 @@ def test_an_empty_file_is_an_empty_hypergraph(tmp_path):
 
 
 @pytest.mark.parametrize("compressed", [True, False])
-def test_neighbours_may_be_compressed_otherwise_unless_they_belong_to_another(tmp_path, compressed):
+def test_neighbours_may_differ_in_compression_unless_they_belong_to_another_file(tmp_path, compressed):
     names = ("hyperedges-g.txt.gz", "node-labels-g.txt") if compressed else ("hyperedges-g.txt", "node-labels-g.txt.gz")
     for name, content in zip(names, (b"1,2\n", b"1\n1\n2\n"), strict=True):
         (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith("gz") else content)
@@ -67,7 +67,7 @@ def test_names_that_are_not_utf_8_are_refused(tmp_path, what):
         read_dataset(path)
 
 
-def test_a_label_cannot_claim_many_classes(tmp_path):
+def test_a_large_label_exceeds_the_limit_of_classes(tmp_path):
     path = write(tmp_path, hyperedges="1,2\n", node_labels="1\n1000000000000000\n")
     with pytest.raises(
         LimitError, match="node-labels-x.txt, line 2: .*at most 100000000 classes. Got 1000000000000000"
@@ -94,19 +94,19 @@ def test_labels_may_be_given(tmp_path):
     assert dataset.y.tolist() == [1, 0, 0]
 
 
-def test_node_names_that_do_not_fit_are_passed_over_and_said(tmp_path):
+def test_node_names_of_the_wrong_number_are_ignored_with_a_note(tmp_path):
     dataset = read_dataset(write(tmp_path, hyperedges="1,2\n", node_names="a\nb\nc\n"))
     assert dataset.node_attributes == {}
-    assert dataset.provenance.notes == ("node names passed over: there are 3, for 2 nodes",)
+    assert dataset.provenance.notes == ("node names ignored: 3 names for 2 nodes",)
 
 
-def test_a_folder_means_its_only_hyperedges_file(tmp_path):
+def test_a_folder_is_read_from_its_only_hyperedges_file(tmp_path):
     assert find_cornell(tmp_path) is None
     path = write(tmp_path, hyperedges="1\n")
     assert find_cornell(tmp_path) == path
     assert read_dataset(tmp_path).hypergraph.num_edges == 1
     (tmp_path / "hyperedges-y.txt").write_text("1\n")
-    with pytest.raises(UsageError, match=r"hyperedges-x.txt, hyperedges-y.txt: name one of them"):
+    with pytest.raises(UsageError, match=r"hyperedges-x.txt, hyperedges-y.txt. Read one of these files"):
         read_dataset(tmp_path)
     assert find_cornell(tmp_path / "hyperedges-y.txt") == tmp_path / "hyperedges-y.txt"
     (tmp_path / "notes.txt").write_text("")
@@ -136,10 +136,10 @@ def test_errors_name_the_file_and_the_line(tmp_path, files, message):
         read_dataset(write(tmp_path, **files))
 
 
-def test_a_short_file_cannot_claim_many_nodes(tmp_path):
+def test_a_short_file_with_a_large_node_number_exceeds_the_limit(tmp_path):
     with pytest.raises(LimitError, match="at most 1000 nodes. Got 999999999999999999"):
         read_dataset(write(tmp_path, hyperedges="999999999999999999\n"), limits=Limits(max_nodes=1000))
-    with pytest.raises(LimitError, match="--max-bytes"):
+    with pytest.raises(LimitError, match="`max_bytes=`"):
         path = write(tmp_path, hyperedges="1\n", node_labels="1\n" * 1000)
         read_dataset(path, limits=Limits(max_bytes=1000))
 
@@ -150,11 +150,9 @@ def test_column_options_do_not_apply(tmp_path):
         read_dataset(path, label="a")
 
 
-def test_class_names_differ(tmp_path):
+def test_duplicate_class_names_are_refused(tmp_path):
     (tmp_path / "hyperedges-a.txt").write_text("1,2\n")
     (tmp_path / "node-labels-a.txt").write_text("1\n2\n")
     (tmp_path / "label-names-a.txt").write_text("red\nblue\nred\n")
-    with pytest.raises(
-        DataError, match="label-names-a.txt, line 3: Every class must have a name of its own. Got 'red'"
-    ):
+    with pytest.raises(DataError, match="label-names-a.txt, line 3: Class names must be unique. Got 'red' twice"):
         read_dataset(tmp_path / "hyperedges-a.txt")

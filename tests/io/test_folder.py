@@ -1,4 +1,4 @@
-"""The dataset folder: each file alone, files that disagree, and archives that lie."""
+"""The dataset folder: each file alone, files that disagree, and broken archives."""
 
 import gzip
 import io
@@ -36,7 +36,7 @@ def write(folder, files, **more):
 
 
 def read(folder, limits=None, **files):
-    """Files by short names: labels, features, source, ids, weights, attributes."""
+    """Read a folder of files with the short names labels, features, source, ids, weights, attributes."""
     names = dict(
         hyperedges="hyperedges.txt.gz",
         labels="labels.txt.gz",
@@ -81,7 +81,7 @@ def test_all_files_together(tmp_path):
     assert dataset.provenance.details["source"]["licence"] == "free"
 
 
-def test_incidence_weights_follow_the_lines_as_written(tmp_path):
+def test_incidence_weights_follow_the_order_of_the_lines(tmp_path):
     weights = npz(incidence_weight=np.array([5.0, 1.0, 7.0]))
     hypergraph = read(tmp_path, hyperedges=b"2,0\n1\n", weights=weights).hypergraph
     assert hypergraph.node_index.tolist() == [0, 2, 1]
@@ -108,7 +108,7 @@ def test_labels_of_every_kind(tmp_path, labels, source, y, task):
     assert dataset.task == task
 
 
-def test_label_names_are_class_names_by_an_older_name(tmp_path):
+def test_label_names_is_an_old_key_for_class_names(tmp_path):
     assert read(tmp_path, labels=b"0\n1\n0\n", source={"label_names": ["a", "b"]}).class_names == ("a", "b")
 
 
@@ -127,12 +127,12 @@ LABELS = b"0\n1\n0\n"
     [
         (dict(hyperedges=b"0,1\n1,-2\n"), "hyperedges.txt.gz, line 2: .*Got '1,-2'"),
         (dict(labels=b"0\n1\n"), "hyperedges.txt.gz: Node numbers must be less than 2.*labels.txt.gz. Got 2"),
-        (dict(labels=b"0\nx\n2\n"), "labels.txt.gz, line 2: Labels must be whole numbers, -1 for unknown. Got 'x'"),
+        (dict(labels=b"0\nx\n2\n"), "labels.txt.gz, line 2: Labels must be integers, -1 for an unknown class. Got 'x'"),
         (dict(labels=b"0\n1 2\n2\n"), "labels.txt.gz, line 2: .*Got '1 2'"),
         (dict(labels=b"0\n\n2\n"), "labels.txt.gz, line 2: .*Got ''"),
         (dict(labels=b"0.5\n1\nten\n"), "labels.txt.gz, line 3: Labels must be numbers. Got 'ten'"),
         (dict(labels=b"0.5\n1e300\n1\n"), "labels.txt.gz, line 2: .*Got '1e300'"),
-        (dict(labels=b"0,1\n1,1\n1\n"), r"labels.txt.gz, line 3: .*2 label\(s\), as the first does. Got '1'"),
+        (dict(labels=b"0,1\n1,1\n1\n"), r"labels.txt.gz, line 3: .*2 label\(s\), as the first line does. Got '1'"),
         (dict(labels=b"0\n9999999999999999999\n0\n"), "labels.txt.gz, line 2"),
         (dict(labels=b"0\n-2\n0\n"), r"set: Class labels must be -1 \(unlabelled\) or more. Got -2..0"),
         (dict(labels=LABELS, source={"class_names": ["a"]}), "set: .*less than 1, the number of class names"),
@@ -140,14 +140,14 @@ LABELS = b"0\n1\n0\n"
         (dict(labels=LABELS, source={"counts": {"nodes": 5}}), "agree.*labels.txt.gz 3, source.json 5"),
         (dict(source={"counts": {"nodes": 2}}), "must be less than 2, the number of nodes in source.json. Got 2"),
         (dict(source={"counts": {"nodes": -1}}), "must be less than -1"),
-        (dict(source=b"{"), "source.json: The JSON must have its documented form"),
+        (dict(source=b"{"), "source.json: The JSON does not have the form of this file"),
         (dict(source=[]), "source.json: .*Expected `object`"),
         (dict(source={"task": "ranking"}), "source.json: .*Invalid enum value 'ranking'"),
         (dict(source=b'{"zz": "\xff"}'), "source.json: "),
         (dict(source=b'{"zz": NaN}'), "source.json: "),
         (dict(source=b'{"zz": ' + b"[" * 10**5), "source.json: "),
         (dict(ids={"nodes": ["a", "b"]}), "set: 'node_ids' must hold 3 ids. Got 2"),
-        (dict(ids={"nodes": ["a", "b", "a"]}), r"ids.json.gz, nodes\[2\]: Each id must stand once. Got 'a' again"),
+        (dict(ids={"nodes": ["a", "b", "a"]}), r"ids.json.gz, nodes\[2\]: Ids must be unique. Got 'a' twice"),
         (dict(ids={"nodes": ["a", 1.5, "b"]}), "ids.json.gz: .*nodes"),
         (dict(ids={"other": []}), "ids.json.gz: .*unknown field"),
         (dict(attributes={"nodes": {"size": [1]}}), "set: The node attribute 'size' must have 3 entries. Got 1"),
@@ -157,7 +157,7 @@ LABELS = b"0\n1\n0\n"
         (dict(weights=npz(incidence_weight=np.array([1, np.nan, 1, 1]))), "set: .*Got nan at 1"),
         (dict(weights=npz(edge_weight=np.array(["a", "b", "c"]))), "weights.npz: Weights must be vectors of numbers"),
         (dict(features=npz(x=np.ones(3))), r"set: Features must be .*shape \[3, D\].*Got torch.float32 of shape \[3\]"),
-        (dict(features=npz(x=np.array([["1"]] * 3))), "features.npz: .*numbers are needed, not <U1"),
+        (dict(features=npz(x=np.array([["1"]] * 3))), "features.npz: .*must contain numbers, not <U1"),
         (dict(features=npz(x=np.full((3, 1), 1e300))), "features.npz: .*overflow"),
         (
             dict(features=npz(x=np.full((3, 1), 1e30)), source={"features_type": "float16"}),
@@ -178,7 +178,7 @@ LABELS = b"0\n1\n0\n"
         (dict(features=b""), "features.npz: .*not a zip file"),
     ],
 )
-def test_errors_name_the_file_and_the_place(tmp_path, files, message):
+def test_errors_name_the_file_and_the_line(tmp_path, files, message):
     with pytest.raises(DataError, match=message):
         read(tmp_path, **files)
 
@@ -212,7 +212,7 @@ def test_broken_csr_matrices_are_refused(tmp_path, parts):
 
 
 def header_only(descr, shape, body):
-    """An archive with one array whose header claims what its body does not hold."""
+    """Return an archive with one array whose header does not match its body."""
     stream, header = io.BytesIO(), io.BytesIO()
     np.lib.format.write_array_header_1_0(header, {"descr": descr, "fortran_order": False, "shape": shape})
     with zipfile.ZipFile(stream, "w") as archive:
@@ -231,7 +231,7 @@ def header_only(descr, shape, body):
         ("|V8", (3,), bytes(24)),
     ],
 )
-def test_an_array_cannot_claim_more_than_its_file_holds(tmp_path, descr, shape, body):
+def test_an_array_header_larger_than_its_file_is_refused(tmp_path, descr, shape, body):
     with pytest.raises(DataError, match="features.npz: .*archive of plain arrays"):
         read(tmp_path, features=header_only(descr, shape, body))
 
@@ -262,30 +262,30 @@ def test_odd_array_headers_are_refused(tmp_path, header):
         ),
     ],
 )
-def test_a_short_file_cannot_claim_many_classes_or_columns(tmp_path, files, message):
+def test_a_short_file_that_declares_many_classes_or_columns_is_refused(tmp_path, files, message):
     with pytest.raises(LimitError, match=message):
         read(tmp_path, **{"hyperedges": b"0,1\n", **files})
 
 
-def test_memberships_given_twice_are_said(tmp_path):
+def test_duplicate_memberships_are_reported(tmp_path):
     dataset = read(tmp_path, hyperedges=b"0,1,0\n1,1\n")
     assert dataset.provenance.notes == ("2 memberships given more than once were merged",)
 
 
-def test_limits_hold_for_each_file(tmp_path):
+def test_limits_apply_to_each_file(tmp_path):
     squeezed = io.BytesIO()
     np.savez_compressed(squeezed, x=np.zeros((3, 10**6)))
     assert len(squeezed.getvalue()) < 10**5
-    with pytest.raises(LimitError, match=r"features.npz: .*at most 1.0 MiB after decompression.*--max-bytes"):
+    with pytest.raises(LimitError, match=r"features.npz: .*at most 1.0 MiB after decompression.*`max_bytes=`"):
         read(tmp_path, features=squeezed.getvalue(), limits=Limits(max_bytes=2**20))
-    with pytest.raises(LimitError, match="source.json: .*--max-bytes"):
+    with pytest.raises(LimitError, match="source.json: .*`max_bytes=`"):
         read(tmp_path / "", source=b" " * 2000, features=npz(x=np.ones((3, 1))), limits=Limits(max_bytes=1500))
     with pytest.raises(LimitError, match="set: There must be at most 10 nodes. Got 1000000000000"):
         (tmp_path / "set" / "features.npz").unlink()
         read(tmp_path, source={"counts": {"nodes": 10**12}}, limits=Limits(max_nodes=10))
 
 
-def test_a_truncated_file_is_said_to_be_so(tmp_path):
+def test_a_truncated_file_is_refused(tmp_path):
     folder = write(tmp_path, {})
     whole = (folder / "hyperedges.txt.gz").read_bytes()
     (folder / "hyperedges.txt.gz").write_bytes(whole[:-4])
@@ -293,8 +293,8 @@ def test_a_truncated_file_is_said_to_be_so(tmp_path):
         read_dataset(folder)
 
 
-def test_a_folder_of_nothing_known(tmp_path):
-    with pytest.raises(UsageError, match=r"must hold hyperedges.txt.gz \(a dataset folder\) or hyperedges-NAME.txt"):
+def test_a_folder_without_known_files_is_refused(tmp_path):
+    with pytest.raises(UsageError, match=r"must contain hyperedges.txt.gz \(a dataset folder\) or hyperedges-NAME.txt"):
         read_dataset(tmp_path)
     (write(tmp_path, {}) / "features.npz").mkdir()
     with pytest.raises(UsageError, match="features.npz' must be a file. It is a folder"):

@@ -1,4 +1,4 @@
-"""Which format a name means, and what is said where none is meant."""
+"""Formats by name, and the errors for unknown names."""
 
 import gzip
 from pathlib import Path
@@ -27,7 +27,7 @@ from edhnn.io.formats import detect_format, format_by_name
         ("a", "folder"),
     ],
 )
-def test_names_and_their_formats(name, kind):
+def test_names_determine_formats(name, kind):
     assert format_by_name(Path(name)) == kind
 
 
@@ -36,45 +36,45 @@ def test_names_and_their_formats(name, kind):
     [
         (
             "a.txt",
-            r"format of 'a.txt' is not known by its name. Known: .hif.json, .*NAME/, .hgr. Say which with --format",
+            r"format of 'a.txt' cannot be determined from its name. Known names: .hif.json, .*NAME/, .hgr.*`format=`",
         ),
-        ("a.gz.zip", "not known by its name"),
-        ("a.pickle", "is a pickle, and pickles can run code.*--legacy-pickle"),
+        ("a.gz.zip", "cannot be determined from its name"),
+        ("a.pickle", "is a pickle. It is not read, because reading one can run code.*read_legacy_pickle"),
         ("a.pkl.gz", "is a pickle"),
     ],
 )
-def test_names_without_a_format(name, message):
+def test_unknown_names_are_refused(name, message):
     with pytest.raises(UsageError, match=message):
         format_by_name(Path(name))
 
 
-def test_names_that_are_not_written():
-    with pytest.raises(UsageError, match="format of 'out.v1' is not known by its name.*Say which with --to"):
+def test_unknown_names_and_pickles_are_not_written():
+    with pytest.raises(UsageError, match="format of 'out.v1' cannot be determined from its name.*`format=`"):
         format_by_name(Path("out.v1"), writing=True)
-    with pytest.raises(UsageError, match="Pickles can run code when read, so none is written. Got 'out.pkl'"):
+    with pytest.raises(UsageError, match="Pickles are not written, because reading one can run code. Got 'out.pkl'"):
         format_by_name(Path("out.pkl"), writing=True)
 
 
-def test_a_file_without_a_suffix_is_no_folder(tmp_path):
+def test_a_file_without_a_suffix_is_not_a_folder(tmp_path):
     (tmp_path / "bask").write_text("item,basket\n")
-    with pytest.raises(UsageError, match="format of 'bask' is not known by its name.*--format"):
+    with pytest.raises(UsageError, match="format of 'bask' cannot be determined from its name.*`format=`"):
         read_dataset(tmp_path / "bask")
 
 
-def test_what_is_not_there_or_cannot_be_looked_at(tmp_path):
-    with pytest.raises(UsageError, match="There is no file or folder '.*absent.csv'"):
+def test_missing_and_unreadable_paths_are_usage_errors(tmp_path):
+    with pytest.raises(UsageError, match="File or folder not found: '.*absent.csv'"):
         read_dataset(tmp_path / "absent.csv")
-    with pytest.raises(UsageError, match="There is no file"):
+    with pytest.raises(UsageError, match="File not found"):
         read_dataset(tmp_path / "absent.csv", format="table")
     with pytest.raises(UsageError, match="cannot be read: file name too long"):
         read_dataset(tmp_path / ("x" * 300 + ".csv"))
-    with pytest.raises(UsageError, match="There is no file or folder"):
+    with pytest.raises(UsageError, match="File or folder not found"):
         read_dataset("a\x00b.csv")
-    with pytest.raises(UsageError, match="must hold hyperedges.txt.gz"):
+    with pytest.raises(UsageError, match="must contain hyperedges.txt.gz"):
         detect_format(tmp_path)
 
 
-def test_a_folder_s_format_is_what_it_holds(tmp_path):
+def test_the_content_of_a_folder_determines_its_format(tmp_path):
     (tmp_path / "hyperedges-x.txt").write_text("1\n")
     assert detect_format(tmp_path) == "cornell"
     (tmp_path / "hyperedges.txt.gz").write_bytes(gzip.compress(b"0\n"))
@@ -90,7 +90,7 @@ def test_a_folder_s_format_is_what_it_holds(tmp_path):
         ("cornell", "1\n"),
     ],
 )
-def test_a_format_may_be_said_where_the_name_does_not(tmp_path, kind, text):
+def test_the_format_argument_overrides_the_name(tmp_path, kind, text):
     path = tmp_path / "data.txt"
     path.write_text(text)
     assert read_dataset(path, format=kind).hypergraph.num_edges == 1
@@ -107,7 +107,7 @@ def test_an_unknown_format_suggests_the_nearest(tmp_path):
 
 def test_options_that_do_not_apply_are_refused(tmp_path):
     (tmp_path / "a.hgr").write_text("1 1\n1\n")
-    with pytest.raises(UsageError, match="Column and table options apply to CSV, TSV and Parquet. 'a.hgr'"):
+    with pytest.raises(UsageError, match="Column and table options apply to CSV, TSV and Parquet only. 'a.hgr'"):
         read_dataset(tmp_path / "a.hgr", table=TableRequest(node="x"))
     for options in (dict(label="a"), dict(features=["a"]), dict(task="regression")):
         with pytest.raises(UsageError, match="Label, feature and task options do not apply to 'a.hgr'"):

@@ -40,7 +40,7 @@ def test_comments_blanks_and_tabs(tmp_path):
     assert list(read(tmp_path, text).hypergraph.hyperedges()) == [[0, 1], [2]]
 
 
-def test_a_member_named_twice_is_one_member(tmp_path):
+def test_a_duplicate_member_is_merged(tmp_path):
     dataset = read(tmp_path, "1 2\n2 1 2\n")
     assert list(dataset.hypergraph.hyperedges()) == [[0, 1]]
     assert dataset.hypergraph.merged_memberships == 1
@@ -62,7 +62,7 @@ def test_gzip(tmp_path):
     ("text", "message"),
     [
         ("", "header must be 'hyperedges nodes' or .*Got ''"),
-        ("% only\n% comments\n", "first line that is no comment: The header must be .*Got ''"),
+        ("% only\n% comments\n", "first line that is not a comment: The header must be .*Got ''"),
         ("\n1 2\n1 2\n", "The header must be .*Got ''"),
         ("5\n", "The header must be .*Got '5'"),
         ("1 2 3 4\n1\n", "The header must be .*Got '1 2 3 4'"),
@@ -71,16 +71,16 @@ def test_gzip(tmp_path):
         ("% c\n1 2\n1 x\n", "line 3: .*blanks. Got '1 x'"),
         ("1 2\n1 -2\n", "line 2: .*Got '1 -2'"),
         ("1 2\n1.0\n", r"line 2: .*Got '1\.0'"),
-        ("2 2\n1 2\n", r"promises 3 lines \(2 hyperedges\). Got 2"),
-        ("999999999999999999 2\n1 2\n", "promises 999999999999999999 hyperedges. Got 1 lines"),
-        ("1 2\n1 2\n1\n", r"promises 2 lines \(1 hyperedges\). Got 3"),
-        ("1 2 10\n1 2\n5\n", r"promises 4 lines \(1 hyperedges and 2 node weights\). Got 3"),
-        ("1 2 10\n1 2\n5\n5\n5\n", "promises 4 lines.*Got 5"),
-        ("1 2 10\n1 2\n5 5\n\n", "Every node weight must stand on a line of its own"),
-        ("3 2\n1\n\n2\n", "hyperedge 2: A hyperedge must have a node"),
-        ("2 2 1\n5 1\n5\n", "hyperedge 2: A hyperedge must have a node"),
-        ("2 2\n1 2\n1 3\n", r"hyperedge 2: Node numbers must lie in 1..2, by the header. Got 3"),
-        ("2 2\n0 1\n1 2\n", r"hyperedge 1: Node numbers must lie in 1..2, by the header. Got 0"),
+        ("2 2\n1 2\n", r"declares 3 lines \(2 hyperedges\). Got 2"),
+        ("999999999999999999 2\n1 2\n", "declares 999999999999999999 hyperedges. Got 1 lines"),
+        ("1 2\n1 2\n1\n", r"declares 2 lines \(1 hyperedges\). Got 3"),
+        ("1 2 10\n1 2\n5\n", r"declares 4 lines \(1 hyperedges and 2 node weights\). Got 3"),
+        ("1 2 10\n1 2\n5\n5\n5\n", "declares 4 lines.*Got 5"),
+        ("1 2 10\n1 2\n5 5\n\n", "Each node weight must be on a separate line"),
+        ("3 2\n1\n\n2\n", "hyperedge 2: A hyperedge must have at least one node"),
+        ("2 2 1\n5 1\n5\n", "hyperedge 2: A hyperedge must have at least one node"),
+        ("2 2\n1 2\n1 3\n", r"hyperedge 2: Node numbers must be from 1 to 2, the number in the header. Got 3"),
+        ("2 2\n0 1\n1 2\n", r"hyperedge 1: Node numbers must be from 1 to 2, the number in the header. Got 0"),
         ("2 2 1\n9 1\n9 2 7\n", "hyperedge 2: .*Got 7"),
     ],
 )
@@ -90,7 +90,7 @@ def test_errors_name_what_is_wrong_and_where(tmp_path, text, message):
     assert str(tmp_path / "x.hgr") in str(caught.value)
 
 
-def test_a_header_cannot_claim_many_nodes(tmp_path):
+def test_a_header_with_many_nodes_exceeds_the_limit(tmp_path):
     with pytest.raises(LimitError, match="at most 100 nodes. Got 101"):
         read(tmp_path, "1 101\n1\n", limits=Limits(max_nodes=100))
     assert read(tmp_path, "1 100\n1\n", limits=Limits(max_nodes=100)).hypergraph.num_nodes == 100

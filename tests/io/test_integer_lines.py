@@ -1,4 +1,4 @@
-"""Lines of integers: the vectorised parser accepts and reads exactly what a naive one does, whatever the block size."""
+"""Lines of integers: the vectorised parser agrees with a naive one at any block size."""
 
 import io
 import re
@@ -19,7 +19,7 @@ WITH_BLANKS = re.compile(rb"[ \t]*(%s([ \t]+%s)*[ \t]*)?" % (NUMBER, NUMBER))
 
 
 def naive(text, *, commas, comment):
-    """(values, sizes), or the number of the first line that is not as it should be."""
+    """Return values and sizes, or the number of the first invalid line."""
     values, sizes = [], []
     lines = text.split(b"\n")
     if lines[-1] == b"":
@@ -30,9 +30,9 @@ def naive(text, *, commas, comment):
             continue
         if not (WITH_COMMAS if commas else WITH_BLANKS).fullmatch(line):
             return number
-        found = [int(word) for word in re.findall(NUMBER, line)]
-        values += found
-        sizes.append(len(found))
+        numbers = [int(word) for word in re.findall(NUMBER, line)]
+        values += numbers
+        sizes.append(len(numbers))
     return values, sizes
 
 
@@ -92,22 +92,22 @@ TEXTS = st.lists(PIECES, max_size=24).map(b"".join) | st.builds(
 def test_the_fast_parser_and_the_naive_one_agree(text, commas, comment, block):
     expected = naive(text, commas=commas, comment=comment)
     try:
-        found = parse(text, commas=commas, comment=comment, block=block)
+        result = parse(text, commas=commas, comment=comment, block=block)
     except DataError as error:
-        found = int(re.fullmatch(r"line (\d+)", error.where)[1])
-    if isinstance(expected, int) and isinstance(found, int):  # of several wrong lines any may be named
-        named = text.split(b"\n")[found - 1].removesuffix(b"\r")
+        result = int(re.fullmatch(r"line (\d+)", error.where)[1])
+    if isinstance(expected, int) and isinstance(result, int):  # the error may name any of several invalid lines
+        named = text.split(b"\n")[result - 1].removesuffix(b"\r")
         assert not (WITH_COMMAS if commas else WITH_BLANKS).fullmatch(named)
     else:
-        assert found == expected
+        assert result == expected
 
 
 @settings(max_examples=examples(300))
 @given(st.lists(st.lists(st.integers(0, 10**18 - 1), max_size=5), max_size=8), st.integers(1, 40), st.integers(0, 5))
-def test_one_wrong_line_among_right_ones_is_named(lines, block, place):
+def test_one_wrong_line_among_valid_ones_is_named(lines, block, index):
     texts = [",".join(map(str, line)) for line in lines]
-    texts.insert(min(place, len(texts)), "1,x")
-    with pytest.raises(DataError, match=rf"x.txt, line {min(place, len(lines)) + 1}: .*commas. Got '1,x'"):
+    texts.insert(min(index, len(texts)), "1,x")
+    with pytest.raises(DataError, match=rf"x.txt, line {min(index, len(lines)) + 1}: .*commas. Got '1,x'"):
         parse("\n".join(texts).encode(), block=block)
 
 
@@ -127,13 +127,13 @@ def test_errors_name_the_line_and_show_it(text, commas, message):
         parse(text, commas=commas)
 
 
-def test_a_line_without_end_is_refused_within_the_limit_of_a_record():
+def test_a_long_line_exceeds_the_limit_of_a_record():
     endless = b"1\n" + b"7," * 10_000
     with pytest.raises(LimitError, match="line 2: A line must be at most 1.0 KiB"):
         parse(endless, limits=Limits(max_record_bytes=1024), block=512)
 
 
-def test_nothing_and_blank_lines():
+def test_empty_text_and_blank_lines():
     assert parse(b"") == ([], [])
     assert parse(b"\n") == ([], [0])
     assert parse(b"\n\n  \n1") == ([1], [0, 0, 0, 1])

@@ -1,4 +1,4 @@
-"""Release folders of pickles: read at every protocol, refused whenever they want more than data made."""
+"""Release folders of pickles: read at every protocol, and refused if they contain more than data."""
 
 import collections
 import io
@@ -27,7 +27,7 @@ MATRIX = np.array([[0, 1.5, 0], [0, 0, 0], [2, 0, 3], [0, 0, 1], [1, 1, 1]], dty
 
 
 def write(folder: Path, hypergraph=HYPEREDGES, labels=LABELS, features=None, protocol=4) -> Path:
-    """Write a release folder; bytes are taken as a pickle."""
+    """Write a release folder; bytes are written unchanged."""
     folder.mkdir(exist_ok=True)
     contents = {"hypergraph": hypergraph, "labels": labels, "features": features}
     for name, content in contents.items():
@@ -39,14 +39,14 @@ def write(folder: Path, hypergraph=HYPEREDGES, labels=LABELS, features=None, pro
 
 
 def old_modules(data: bytes) -> bytes:
-    """The same pickle (protocol 3 or less, where names stand on lines) with the module names of ten years ago."""
+    """Replace module names in a pickle of protocol 3 or less by those of ten years ago."""
     for new, old in ((b"numpy._core", b"numpy.core"), (b"scipy.sparse._cs", b"scipy.sparse.cs")):
         data = data.replace(b"c" + new, b"c" + old)
     return data
 
 
 class Python2Pickler(pickle._Pickler):
-    """Writes bytes and ASCII text as Python 2 wrote its strings."""
+    """A pickler that writes bytes and ASCII text like strings of Python 2."""
 
     dispatch: ClassVar = dict(pickle._Pickler.dispatch)
 
@@ -106,7 +106,7 @@ def test_features_in_any_form(tmp_path, features):
 
 def described(value, protocol: int):
     facts, arrays = unpickle.read(pickle.dumps(value, protocol))
-    return facts, {name: (found.raw, found.dtype.name, found.shape) for name, found in arrays.items()}
+    return facts, {name: (values.raw, values.dtype.name, values.shape) for name, values in arrays.items()}
 
 
 @pytest.mark.parametrize("protocol", range(3))
@@ -160,14 +160,14 @@ def test_labels_in_any_form(tmp_path, labels, expected, names):
     assert (dataset.y.tolist(), dataset.class_names, dataset.x) == (expected, names, None)
 
 
-def test_repeated_memberships_nameless_keys_and_a_file_for_its_folder(tmp_path):
+def test_duplicate_memberships_and_other_keys_are_reported(tmp_path):
     folder = write(tmp_path / "cora", hypergraph={(1, 2): [1, 1, 0], None: [0, 2]})
     dataset = read_legacy_pickle(folder / "labels.pickle", LIMITS)
     assert (dataset.name, dataset.provenance.format) == ("cora", "legacy-pickle")
     assert dataset.edge_ids.are_numbers
     merged, numbered = dataset.provenance.notes
     assert merged == "1 memberships given more than once were merged"
-    assert "neither text nor integers" in numbered
+    assert "neither text nor integers were replaced by numbers" in numbered
 
 
 @pytest.mark.parametrize(
@@ -177,9 +177,12 @@ def test_repeated_memberships_nameless_keys_and_a_file_for_its_folder(tmp_path):
             {"hypergraph": {"a": [0], "b\x1b": [0, 5]}},
             r"hypergraph\.pickle, hyperedge 'b\\x1b': .* less than 5, .* Got 5",
         ),
-        ({"hypergraph": {"a": [0], "b\ud800": [0]}}, r"hyperedge 'b\\ud800': .*Unicode text.*half a surrogate pair"),
+        (
+            {"hypergraph": {"a": [0], "b\ud800": [0]}},
+            r"hyperedge 'b\\ud800': .*valid Unicode text.*half a surrogate pair",
+        ),
         ({"hypergraph": {"a": [0, -1]}}, "hyperedge 'a': .*Got -1"),
-        ({"hypergraph": {"a": ["x"]}}, "must be a 64-bit integer. Got a value of type str at place 0"),
+        ({"hypergraph": {"a": ["x"]}}, "must be a 64-bit integer. Got a value of type str at index 0"),
         ({"hypergraph": {"a": [True]}}, "of type bool"),
         ({"hypergraph": {"a": 3}}, "must be a list, a set or an array of integers. Got a value of type int"),
         ({"hypergraph": {"a": np.ones(2)}}, r"Array of <f8, shape \(2,\)"),
@@ -187,7 +190,7 @@ def test_repeated_memberships_nameless_keys_and_a_file_for_its_folder(tmp_path):
         ({"hypergraph": [[0, 1]]}, "must be a 64-bit integer. Got a value of type list"),
         ({"hypergraph": np.zeros(3)}, "must be a dictionary from hyperedge to its nodes. Got a list or an array"),
         ({"labels": {"a": [1]}}, "labels.pickle: Labels must be a list or an array of integers. Got dict"),
-        ({"labels": [0, 1, 2, 1, 0.5]}, "Got a value of type float at place 4"),
+        ({"labels": [0, 1, 2, 1, 0.5]}, "Got a value of type float at index 4"),
         ({"labels": [0, 1, 2, -2, 0]}, "labels.pickle, label 3: .*Got -2"),
         ({"labels": np.array([0, 0.5])}, "Labels must be integers"),
         ({"labels": np.array([0, np.nan])}, "Labels must be integers"),
@@ -204,7 +207,7 @@ def test_repeated_memberships_nameless_keys_and_a_file_for_its_folder(tmp_path):
         ({"features": np.zeros((5, 2), dtype=[("a", "f4")])}, "Got type 'V4'"),
         ({"features": np.zeros((5, 1, 1))}, "at most 2 dimensions"),
         ({"features": "text"}, "Features must be a scipy matrix or a two-dimensional array of numbers. Got a value"),
-        ({"features": sp.lil_matrix(MATRIX)}, "the global 'scipy.sparse._lil.lil_matrix'"),
+        ({"features": sp.lil_matrix(MATRIX)}, "refers to 'scipy.sparse._lil.lil_matrix'"),
         ({"features": pickle.dumps(sp.csr_matrix(MATRIX))[:150]}, "features.pickle: .*intact pickle"),
         (
             {"features": sp.csr_matrix(([1.0], [0], [0, 1, 1, 1, 1, 1]), shape=(5, 10**9))},
@@ -212,24 +215,24 @@ def test_repeated_memberships_nameless_keys_and_a_file_for_its_folder(tmp_path):
         ),
     ],
 )
-def test_wrong_content_is_named(tmp_path, change, words):
+def test_errors_name_the_wrong_content(tmp_path, change, words):
     with pytest.raises(DataError, match=words):
         read_legacy_pickle(write(tmp_path / "data", **change), LIMITS)
 
 
 def test_missing_files_and_large_files(tmp_path):
-    with pytest.raises(UsageError, match=r"no file .*hypergraph.pickle"):
+    with pytest.raises(UsageError, match=r"File not found: .*hypergraph.pickle"):
         read_legacy_pickle(tmp_path, LIMITS)
     folder = write(tmp_path / "data")
     with pytest.raises(LimitError, match="at most 10 bytes"):
         read_legacy_pickle(folder, Limits(max_bytes=10))
     (folder / "labels.pickle").unlink()
-    with pytest.raises(UsageError, match=r"no file .*labels.pickle"):
+    with pytest.raises(UsageError, match=r"File not found: .*labels.pickle"):
         read_legacy_pickle(folder, LIMITS)
 
 
 class Calls:
-    """Pickles as a call of ``function``."""
+    """An object whose pickle calls ``function``."""
 
     def __init__(self, function, *arguments, state=None):
         self.parts = (function, arguments) if state is None else (function, arguments, state)
@@ -259,7 +262,7 @@ def test_code_is_refused_and_not_run(tmp_path):
         for protocol in range(6):
             for hidden in (call, {"a": [0], "b": call}, [0, call]):
                 assert name in refused(pickle.dumps(hidden, protocol))
-    with pytest.raises(DataError, match=r"labels.pickle: .*'posix.system'. Pickles run code"):
+    with pytest.raises(DataError, match=r"labels.pickle: .*'posix.system', which is not allowed. Pickles run code"):
         read_legacy_pickle(write(tmp_path / "evil", labels=Calls(os.system, f"touch {marker}")), LIMITS)
     assert not marker.exists()
 
@@ -303,7 +306,7 @@ def test_a_refused_name_cannot_write_to_the_terminal():
 
 
 def array_claim(shape, dtype="f8", raw=b"") -> bytes:
-    """A pickle of an array that claims more than it holds."""
+    """Return a pickle of an array whose shape does not match its bytes."""
     kind = Calls(np.dtype, dtype, False, True, state=(3, "<", None, None, None, -1, -1, 0))
     make = np._core.multiarray._reconstruct
     return pickle.dumps(Calls(make, np.ndarray, (0,), b"b", state=(1, shape, kind, False, raw)), 4)
@@ -336,10 +339,10 @@ BOMBS = {
 def test_bombs_are_refused_in_little_memory_and_time(tmp_path, monkeypatch, name):
     monkeypatch.setattr(legacy_pickle, "BASE_SECONDS", 1)
     monkeypatch.setattr(legacy_pickle, "BASE_MEMORY", 2**27)
-    begun = time.monotonic()
+    start = time.monotonic()
     with pytest.raises(DataError, match=r"hypergraph\.pickle") as caught:
         read_legacy_pickle(write(tmp_path / "bomb", hypergraph=BOMBS[name]), LIMITS)
-    assert time.monotonic() - begun < 30
+    assert time.monotonic() - start < 30
     if "shared tuples" in name or "memo" in name or "many hyperedges" in name:
         assert isinstance(caught.value, LimitError)
 
@@ -360,26 +363,26 @@ def test_bombs_are_refused_in_little_memory_and_time(tmp_path, monkeypatch, name
     ],
 )
 @pytest.mark.parametrize("kind", [sp.csr_matrix, sp.csc_matrix])
-def test_sparse_matrices_that_cannot_be(tmp_path, break_it, kind):
+def test_inconsistent_sparse_matrices_are_refused(tmp_path, break_it, kind):
     matrix = kind(MATRIX)
     break_it(matrix)
     with pytest.raises(DataError, match=r"features\.pickle"):
         read_legacy_pickle(write(tmp_path / "data", features=matrix), LIMITS)
 
 
-def test_mutated_pickles_give_our_errors_only(tmp_path):
+def test_mutated_pickles_raise_only_edhnn_errors(tmp_path):
     choose = random.Random(0)
     good = [("hypergraph", HYPEREDGES), ("labels", np.eye(3)[LABELS]), ("features", sp.csr_matrix(MATRIX))]
     outcomes = collections.Counter()
-    for number in range(30):
-        place, value = good[number % 3]
+    for number in range(15):
+        name, value = good[number % 3]
         data = bytearray(pickle.dumps(value, choose.randrange(6)))
         for _ in range(choose.randint(1, 3)):
             at = choose.randrange(len(data))
             data[at : at + choose.randrange(3)] = choose.randbytes(choose.randrange(3))
         try:
-            read_legacy_pickle(write(tmp_path / "data", **{place: bytes(data)}), LIMITS)
+            read_legacy_pickle(write(tmp_path / "data", **{name: bytes(data)}), LIMITS)
             outcomes["read"] += 1
         except EdhnnError:
             outcomes["refused"] += 1
-    assert outcomes["refused"] > 15
+    assert outcomes["refused"] > 7

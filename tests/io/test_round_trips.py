@@ -1,4 +1,4 @@
-"""Datasets through one format and back; `tests/contract/test_formats.py` has what holds for all formats."""
+"""Round trips through one format; `tests/contract/test_formats.py` tests the rules of all formats."""
 
 import gzip
 import json
@@ -27,7 +27,7 @@ from tests.interop.cases import assert_same, build, cases, without_empty_weights
 from tests.strategies import examples
 
 TABLES = ["t.csv", "t.tsv", "t.parquet", "t.csv.gz"]
-WHOLE = ["t.hif.json", "t.hif.json.gz", "t"]  # hold everything
+WHOLE = ["t.hif.json", "t.hif.json.gz", "t"]  # formats that store everything
 LINES = ["hyperedges-t.txt", "hyperedges-t.txt.gz", "t.hgr", "t.hgr.gz"]
 
 
@@ -38,7 +38,7 @@ def folder(tmp_path_factory):
 
 @settings(max_examples=examples(120))
 @given(cases(), st.sampled_from(WHOLE), st.booleans())
-def test_hif_and_folders_hold_everything(folder, case, name, variant):
+def test_hif_and_folders_store_everything(folder, case, name, variant):
     dataset = with_variants(build(case), variant)
     back, dropped = through(dataset, folder / name)
     assert dropped == []
@@ -48,7 +48,7 @@ def test_hif_and_folders_hold_everything(folder, case, name, variant):
 
 @settings(max_examples=60)
 @given(st.lists(st.integers(0, 2**53 - 1), min_size=3, max_size=3), st.booleans(), st.booleans())
-def test_hmetis_keeps_whole_weights(folder, weights, of_edges, of_nodes):
+def test_hmetis_keeps_integer_weights(folder, weights, of_edges, of_nodes):
     edge_weight = [float(weight) for weight in weights] if of_edges else None
     dataset = NodeDataset(
         name="w",
@@ -69,8 +69,8 @@ TEXTS = st.sampled_from(
 
 @settings(max_examples=examples(200))
 @given(st.lists(st.none() | TEXTS, min_size=2, max_size=4), st.sampled_from(TABLES), st.booleans())
-def test_text_survives_or_is_said_not_to(folder, texts, name, as_class):
-    count, node_ids = len(texts), Ids([f"n{place}" for place in range(len(texts))])
+def test_text_survives_or_its_loss_is_reported(folder, texts, name, as_class):
+    count, node_ids = len(texts), Ids([f"n{number}" for number in range(len(texts))])
     hypergraph = Hypergraph.from_hyperedges([list(range(count))])
     if as_class:
         names = tuple(sorted({text for text in texts if text}))
@@ -95,7 +95,7 @@ def test_the_numbers_of_nodes_and_hyperedges_survive_tables(tmp_path, name, ids)
     hypergraph = Hypergraph.from_hyperedges([[1, 2], [0, 1], [0]])
     dataset = NodeDataset(name="x", hypergraph=hypergraph, node_ids=Ids(ids), edge_ids=Ids(ids))
     if "" in ids and "parquet" not in name:
-        with pytest.raises(DataError, match="A text table holds no empty ids. A node has one"):
+        with pytest.raises(DataError, match="A text table cannot store an empty node id"):
             write_dataset(dataset, tmp_path / name)
         assert files_in(tmp_path) == {}
         return
@@ -116,18 +116,18 @@ def test_nothing_more_than_needed_is_written(tmp_path):
 @pytest.mark.parametrize(
     ("task", "class_names", "loss", "label"),
     [
-        ("multilabel", ("r", "g"), "--label r --label g --task multilabel", ("r", "g")),
-        ("multilabel", ("dark red", "g"), "--label 'dark red' --label g --task multilabel", ("dark red", "g")),
-        ("regression", None, "--label label0 --label label1 --task regression", ("label0", "label1")),
+        ("multilabel", ("r", "g"), "`label=['r', 'g']` `task='multilabel'`", ("r", "g")),
+        ("multilabel", ("dark red", "g"), "`label=['dark red', 'g']` `task='multilabel'`", ("dark red", "g")),
+        ("regression", None, "`label=['label0', 'label1']` `task='regression'`", ("label0", "label1")),
     ],
 )
-def test_tables_say_how_to_find_several_labels(tmp_path, name, task, class_names, loss, label):
+def test_tables_report_how_to_read_several_labels(tmp_path, name, task, class_names, loss, label):
     y = torch.tensor([[0.0, 1.0], [1.0, 1.0], [0.0, 0.0]])
     dataset = replace(plain(), x=torch.rand(3, 1), y=y, task=task, class_names=class_names)
     dropped = write_dataset(dataset, tmp_path / name).dropped
     assert dropped == [f"which columns are labels (read with {loss})"]
-    told = read_dataset(tmp_path / name, label=label, task=task)
-    assert (told.y.tolist(), told.feature_names) == (y.tolist(), ("x0",))
+    back = read_dataset(tmp_path / name, label=label, task=task)
+    assert (back.y.tolist(), back.feature_names) == (y.tolist(), ("x0",))
 
 
 def named(dataset, *columns):
@@ -144,7 +144,7 @@ def test_the_names_of_label_columns_survive(tmp_path, name):
     assert through(named(labelled(), "one", "too", "many"), tmp_path / name)[0].reading == {}
 
 
-def test_a_folder_of_an_earlier_release_has_the_names_in_its_details(tmp_path):
+def test_label_columns_of_an_earlier_release_are_read(tmp_path):
     write_dataset(named(labelled(), "kind"), tmp_path / "t")
     file = tmp_path / "t" / "source.json"
     source = json.loads(file.read_text())
@@ -154,10 +154,10 @@ def test_a_folder_of_an_earlier_release_has_the_names_in_its_details(tmp_path):
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_tables_keep_the_names_of_label_columns_or_say_that_they_do_not(tmp_path, name):
+def test_tables_keep_the_names_of_label_columns_or_report_their_loss(tmp_path, name):
     assert through(named(labelled(), "kind"), tmp_path / name)[0].reading == {"label_columns": ["kind"]}
     dataset = named(replace(plain(), y=torch.tensor([0.5, 1.0, 2.0]), task="regression"), "price")
-    loss = "which column is the label (read with --label price --task regression)"
+    loss = "which column is the label (read with `label='price'` `task='regression'`)"
     back, dropped = through(dataset, tmp_path / name, label="price", task="regression")
     assert (dropped, back.y.tolist()) == ([loss], [0.5, 1.0, 2.0])
     shadowed = replace(dataset, node_attributes={"class": ["a", "b", "c"]})
@@ -171,35 +171,35 @@ def test_tables_keep_the_names_of_label_columns_or_say_that_they_do_not(tmp_path
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_tables_say_what_a_reader_takes_for_something_else(tmp_path, name):
+def test_tables_report_columns_that_a_reader_interprets_differently(tmp_path, name):
     columns = {"year": [2000, 2001, 2002], "class": ["a", "b", "c"], "phone": [5551234567, 1, 2], "flag": [True] * 3}
     dataset = replace(plain(), node_attributes=columns)
     back, dropped = through(dataset, tmp_path / name)
     assert dropped == [
-        "that 'class' is an attribute (a reader takes it for the label)",
-        "that 'year' is an attribute (a reader takes it for a feature)",
-        "that 'flag' is an attribute (a reader takes it for a feature)",
+        "that 'class' is an attribute (a reader uses it as the label)",
+        "that 'year' is an attribute (a reader uses it as a feature)",
+        "that 'flag' is an attribute (a reader uses it as a feature)",
     ]
     assert (back.class_names, back.feature_names) == (("a", "b", "c"), ("year", "flag"))
     assert back.node_attributes == {"phone": columns["phone"]}
     other = replace(plain(), x=torch.ones(3, 1), feature_names=("Target",), node_attributes={"note": ["a", "b", "c"]})
     back, dropped = through(other, tmp_path / name)
-    assert dropped == ["that 'Target' is a feature (a reader takes it for the label)"]
+    assert dropped == ["that 'Target' is a feature (a reader uses it as the label)"]
     assert back.x is None
     real = replace(plain(), y=torch.tensor([1.0, 2.0, 1.0]), task="regression")
     back, dropped = through(real, tmp_path / name)
-    assert dropped == ["that the labels are real values (read with --task regression)"]
+    assert dropped == ["that the labels are real values (read with `task='regression'`)"]
     assert back.task == "classification"
     wide = replace(plain(), x=torch.tensor([[16777217.0], [1.0], [2.0]], dtype=torch.float64))
     back, dropped = through(wide, tmp_path / name)
     assert dropped == [
-        "that the features are float64 (a reader takes float32)",
-        "that 'x0' is a feature (a reader leaves it an attribute, as 32 bits would round it)",
+        "that the features are float64 (a reader uses float32)",
+        "that 'x0' is a feature (a reader uses it as an attribute, because 32 bits would round it)",
     ]
     assert back.node_attributes == {"x0": [16777217, 1, 2]}
 
 
-def test_of_two_attributes_of_one_name_both_are_looked_at(tmp_path):
+def test_node_and_hyperedge_attributes_of_the_same_name_are_both_checked(tmp_path):
     loss = "that 'code' is text (it looks like something else)"
     for nodes, edges in ((["1", "2", "3"], ["a", "b"]), (["a", "b", "c"], ["1", "2"])):
         dataset = replace(plain(), node_attributes={"code": nodes}, edge_attributes={"code": edges})
@@ -208,7 +208,9 @@ def test_of_two_attributes_of_one_name_both_are_looked_at(tmp_path):
 
 @pytest.mark.parametrize("column", [[{"a": 1}, {"b": 2}, None], [[1, 2.5], [3], None], [[1, None], [2.5], None]])
 def test_parquet_refuses_what_it_would_change(tmp_path, column):
-    with pytest.raises(DataError, match="column must be of one kind. The attribute 'deep' is not: .*lists or dictio"):
+    with pytest.raises(
+        DataError, match="column must have one type. The attribute 'deep' is mixed. Cause: .*lists or dictio"
+    ):
         write_dataset(replace(plain(), node_attributes={"deep": column}), tmp_path / "t.parquet")
     assert files_in(tmp_path) == {}
     same = {"deep": [[1, 2], [3], None], "box": [{"a": 1}, None, {"a": 2}], "row": [np.array([1.5]), None, None]}
@@ -229,18 +231,17 @@ def test_parquet_refuses_what_it_would_change(tmp_path, column):
     ],
 )
 @pytest.mark.parametrize("of", ["node", "edge"])
-def test_numbers_that_json_lacks_are_refused_however_deep(tmp_path, name, column, of):
+def test_infinity_and_nan_in_attributes_are_refused_at_any_depth(tmp_path, name, column, of):
     count = 3 if of == "node" else 2
     dataset = replace(plain(), **{f"{of}_attributes": {"score": column[:count]}})
-    message = (
-        rf"{'node' if of == 'node' else 'hyperedge'} [01]: .* holds finite numbers only. The .*'score' has -?(inf|nan)"
-    )
+    kind = "node" if of == "node" else "hyperedge"
+    message = rf"{kind} [01]: .* can store finite numbers only. The .*'score' contains -?(inf|nan)"
     with pytest.raises(DataError, match=message):
         write_dataset(dataset, tmp_path / name)
     assert files_in(tmp_path) == {}
 
 
-def test_hif_leaves_out_details_that_are_not_json_and_says_so(tmp_path):
+def test_hif_reports_details_that_json_cannot_store(tmp_path):
     details = {"attributes": {"pos": np.zeros(3), "strange": object(), "gap": math.nan, "fine": "x"}}
     dataset = replace(plain(), provenance=Provenance("networkx", "networkx", ("a note",), details))
     back, dropped = through(dataset, tmp_path / "t.hif.json")
@@ -248,7 +249,7 @@ def test_hif_leaves_out_details_that_are_not_json_and_says_so(tmp_path):
     assert dropped == [f"the detail '{name}' of its provenance" for name in lost]
     origin = back.provenance.details["origin"]
     assert origin["details"] == {"attributes": {"pos": [0.0, 0.0, 0.0], "fine": "x"}}
-    assert origin["notes"] == ["a note", f"details that JSON cannot hold left out: {', '.join(lost)}"]
+    assert origin["notes"] == ["a note", f"details left out, because JSON cannot store them: {', '.join(lost)}"]
 
 
 @pytest.mark.parametrize(
@@ -260,7 +261,7 @@ def test_hif_leaves_out_details_that_are_not_json_and_says_so(tmp_path):
         ("hyperedges-t.txt", ["node-labels-t.txt", "label-names-t.txt", "node-names-t.txt", "node-labels-t.txt.gz"]),
     ],
 )
-def test_neighbours_that_would_be_read_along_are_not_left_lying(tmp_path, name, neighbours):
+def test_overwriting_removes_neighbours_that_would_be_read_with_the_file(tmp_path, name, neighbours):
     for neighbour in neighbours:
         (tmp_path / neighbour).write_bytes(b"stale")
         with pytest.raises(UsageError, match=f"{neighbour} exists already"):
@@ -280,37 +281,45 @@ DATE = np.datetime64("2020-01-01")
 @pytest.mark.parametrize(
     ("name", "parts", "message"),
     [
-        ("t.csv", dict(node_attributes={"a": [[1], [2], None]}), "A text table holds text and numbers only"),
-        ("t.tsv", dict(edge_attributes={"a": [{"b": 1}, None]}), "A text table holds text and numbers only"),
-        ("t.parquet", dict(node_attributes={"a": [1, "x", None]}), "column must be of one kind. The attribute 'a'"),
-        ("t.csv", dict(node_attributes={"a": [2**64, 1, None]}), "column must be of one kind. The attribute 'a'"),
-        ("t.csv", dict(node_attributes={"id": [1, 2, 3]}), "Column names must differ. 'id'"),
-        ("t.csv", dict(node_attributes={"label": [1, 2, 3]}), "Column names must differ. 'label'"),
-        ("t.csv", dict(x=torch.ones(3, 1), feature_names=("label",)), "Column names must differ. 'label'"),
-        ("t.parquet", dict(x=torch.ones(3, 2), feature_names=("a", "a")), "Column names must differ. 'a'"),
-        ("t.csv", dict(node_attributes={"a\nb": [1, 2, 3]}), r"must stand on one line. Got 'a\\nb'"),
-        ("t.csv", dict(edge_attributes={"id": [1, 2]}), "Column names must differ. 'id'"),
+        ("t.csv", dict(node_attributes={"a": [[1], [2], None]}), "A text table can store only text and numbers"),
+        ("t.tsv", dict(edge_attributes={"a": [{"b": 1}, None]}), "A text table can store only text and numbers"),
+        ("t.parquet", dict(node_attributes={"a": [1, "x", None]}), "column must have one type. The attribute 'a'"),
+        ("t.csv", dict(node_attributes={"a": [2**64, 1, None]}), "column must have one type. The attribute 'a'"),
+        ("t.csv", dict(node_attributes={"id": [1, 2, 3]}), "Column names must be unique. 'id'"),
+        ("t.csv", dict(node_attributes={"label": [1, 2, 3]}), "Column names must be unique. 'label'"),
+        ("t.csv", dict(x=torch.ones(3, 1), feature_names=("label",)), "Column names must be unique. 'label'"),
+        ("t.parquet", dict(x=torch.ones(3, 2), feature_names=("a", "a")), "Column names must be unique. 'a'"),
+        ("t.csv", dict(node_attributes={"a\nb": [1, 2, 3]}), r"must not contain line breaks. Got 'a\\nb'"),
+        ("t.csv", dict(edge_attributes={"id": [1, 2]}), "Column names must be unique. 'id'"),
         ("t.csv", dict(node_ids=Ids(["a", 1, "b"])), "node ids in a table must be all text or all 64-bit integers"),
         ("t.parquet", dict(edge_ids=Ids([2**70, 1])), "hyperedge ids in a table must be"),
-        ("t.csv", dict(edge_ids=Ids(["", "a"])), "no empty ids. A hyperedge has one"),
+        ("t.csv", dict(edge_ids=Ids(["", "a"])), "cannot store an empty hyperedge id"),
         (
             "t.hgr",
             dict(node_attributes={"weight": [1, -1, 2]}),
-            "hMETIS holds whole-number node weights only, 0 or more",
+            "node weights must be integers of 0 or more",
         ),
-        ("t.hgr", dict(node_attributes={"weight": [1, 0.5, 2]}), "whole-number node weights"),
-        ("t.hgr", dict(node_attributes={"weight": [1, None, 2]}), "whole-number node weights"),
-        ("t.hgr", dict(node_attributes={"weight": [1, "x", 2]}), "whole-number node weights"),
-        ("t.hgr", dict(node_attributes={"weight": [1, 10**30, 2]}), "whole-number node weights"),
-        ("hyperedges-t.txt", dict(class_names=("a\n", "b")), r"must stand on one line. Got 'a\\n'"),
-        ("hyperedges-t.txt", dict(y=torch.tensor([0, -1, 1])), "Cornell text holds no unlabelled nodes"),
-        ("t", dict(node_attributes={"a": [DATE.astype(object), 1, 2], "b": [object(), 1, 2]}), "what JSON can hold"),
-        ("t", dict(provenance=Provenance("x", "x", (), {"source": {"a": object()}})), "what JSON can hold"),
+        ("t.hgr", dict(node_attributes={"weight": [1, 0.5, 2]}), "node weights must be integers"),
+        ("t.hgr", dict(node_attributes={"weight": [1, None, 2]}), "node weights must be integers"),
+        ("t.hgr", dict(node_attributes={"weight": [1, "x", 2]}), "node weights must be integers"),
+        ("t.hgr", dict(node_attributes={"weight": [1, 10**30, 2]}), "node weights must be integers"),
+        ("hyperedges-t.txt", dict(class_names=("a\n", "b")), r"must not contain line breaks. Got 'a\\n'"),
+        ("hyperedges-t.txt", dict(y=torch.tensor([0, -1, 1])), "Cornell text cannot store unlabelled nodes"),
+        (
+            "t",
+            dict(node_attributes={"a": [DATE.astype(object), 1, 2], "b": [object(), 1, 2]}),
+            "JSON cannot store .* values of type object are not supported",
+        ),
+        (
+            "t",
+            dict(provenance=Provenance("x", "x", (), {"source": {"a": object()}})),
+            "JSON cannot store .* values of type object are not supported",
+        ),
     ],
 )
-@pytest.mark.parametrize("there", [False, True])
-def test_what_is_refused_writes_nothing_and_changes_nothing(tmp_path, name, parts, message, there):
-    if there:
+@pytest.mark.parametrize("exists", [False, True])
+def test_a_refused_write_changes_nothing(tmp_path, name, parts, message, exists):
+    if exists:
         write_dataset(labelled(), tmp_path / name)
     before = files_in(tmp_path)
     with pytest.raises(DataError, match=message):
@@ -319,24 +328,24 @@ def test_what_is_refused_writes_nothing_and_changes_nothing(tmp_path, name, part
     assert not list(tmp_path.glob(".*"))
 
 
-def test_weights_and_an_attribute_of_that_name_cannot_share_a_table(tmp_path):
+def test_weights_and_an_attribute_named_weight_conflict_in_tables(tmp_path):
     weighted = Hypergraph.from_hyperedges([[0, 1]], edge_weight=[2.0])
     both = NodeDataset(name="x", hypergraph=weighted, edge_attributes={"weight": ["heavy"]})
-    with pytest.raises(DataError, match="Column names must differ. 'weight'"):
+    with pytest.raises(DataError, match="Column names must be unique. 'weight'"):
         write_dataset(both, tmp_path / "t.csv")
     alone = NodeDataset(name="x", hypergraph=Hypergraph.from_hyperedges([[0]]), edge_attributes={"weight": [3]})
     back, dropped = through(alone, tmp_path / "t.csv")
-    assert dropped == ["that 'weight' is an attribute of hyperedges (a reader takes it for their weights)"]
+    assert dropped == ["that 'weight' is an attribute of hyperedges (a reader uses it as their weight)"]
     assert back.hypergraph.edge_weight.tolist() == [3.0]
     text = NodeDataset(name="x", hypergraph=Hypergraph.from_hyperedges([[0]]), edge_attributes={"weight": ["big"]})
     back, dropped = through(text, tmp_path / "t.csv")
     assert (dropped, dict(back.edge_attributes)) == ([], {"weight": ["big"]})
 
 
-def test_names_and_formats_that_cannot_be_meant(tmp_path):
-    with pytest.raises(UsageError, match="format of 'a.xyz' is not known by its name"):
+def test_invalid_names_and_targets_are_usage_errors(tmp_path):
+    with pytest.raises(UsageError, match="format of 'a.xyz' cannot be determined from its name"):
         write_dataset(plain(), tmp_path / "a.xyz")
-    with pytest.raises(UsageError, match="A Cornell file must be called 'hyperedges-NAME.txt'"):
+    with pytest.raises(UsageError, match="A Cornell file must be named 'hyperedges-NAME.txt'"):
         write_dataset(plain(), tmp_path / "a.xyz", format="cornell")
     with pytest.raises(UsageError, match="'.*nowhere' must exist before 'a.csv' is written into it"):
         write_dataset(plain(), tmp_path / "nowhere" / "a.csv")
@@ -381,15 +390,15 @@ def test_every_floating_type_survives(tmp_path, name, kind, sparse):
 
 @pytest.mark.parametrize("name", TABLES)
 @pytest.mark.parametrize("kind", [torch.float16, torch.bfloat16])
-def test_tables_say_that_narrow_types_become_wider(tmp_path, name, kind):
+def test_tables_report_that_narrow_types_become_float32(tmp_path, name, kind):
     dataset = replace(plain(), x=torch.rand(3, 2).to(kind), feature_names=("a", "b"))
     back, dropped = through(dataset, tmp_path / name)
-    assert dropped == [f"that the features are {str(kind).removeprefix('torch.')} (a reader takes float32)"]
+    assert dropped == [f"that the features are {str(kind).removeprefix('torch.')} (a reader uses float32)"]
     assert torch.equal(back.x, dataset.x.float())
 
 
 @pytest.mark.parametrize("name", WHOLE)
-def test_labels_of_no_nodes_survive(tmp_path, name):
+def test_labels_of_an_empty_dataset_survive(tmp_path, name):
     nothing = NodeDataset(
         name="x", hypergraph=Hypergraph.from_hyperedges([], num_nodes=0), y=torch.zeros(0, 2), task="multilabel"
     )
@@ -412,7 +421,7 @@ def test_infinite_features_survive_or_are_refused(tmp_path, name):
 
 @pytest.mark.parametrize("name", WHOLE)
 @pytest.mark.parametrize("attribute", ["label", "features", "weight", "id"])
-def test_attributes_with_the_names_of_other_things_survive_or_are_refused(tmp_path, name, attribute):
+def test_attributes_with_reserved_names_survive_or_are_refused(tmp_path, name, attribute):
     dataset = labelled(x=torch.ones(3, 1), node_attributes={attribute: ["x", "y", "z"]})
     try:
         back, _ = through(dataset, tmp_path / name)
@@ -423,7 +432,7 @@ def test_attributes_with_the_names_of_other_things_survive_or_are_refused(tmp_pa
 
 
 @pytest.mark.parametrize("name", AND_HIF)
-def test_arrays_and_their_scalars_serve_as_attributes(tmp_path, name):
+def test_arrays_and_their_scalars_are_stored_as_attributes(tmp_path, name):
     dataset = NodeDataset(
         name="x",
         hypergraph=Hypergraph.from_hyperedges([[0, 1]]),
@@ -433,7 +442,7 @@ def test_arrays_and_their_scalars_serve_as_attributes(tmp_path, name):
     assert through(dataset, tmp_path / name)[0].node_attributes == expected
 
 
-def test_a_folder_says_what_the_dataset_is_and_not_what_it_was_read_as(tmp_path):
+def test_a_folder_describes_the_dataset_and_not_its_source(tmp_path):
     source = {"label_width": 2, "label_type": "float16", "features_type": "float64", "label_names": ["c"], "by": "us"}
     dataset = replace(labelled(x=torch.ones(3, 1)), class_names=None)
     dataset = replace(dataset, provenance=Provenance("t", "folder", (), {"source": source}))
@@ -459,14 +468,14 @@ def test_a_folder_keeps_notes_and_details_of_every_reading(tmp_path):
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_tables_say_that_a_class_without_a_name_is_lost(tmp_path, name):
+def test_tables_report_that_a_class_without_a_name_is_lost(tmp_path, name):
     back, dropped = through(replace(labelled(), class_names=("", "b")), tmp_path / name)
-    assert "the labels of the class '' (a reader takes them for unlabelled)" in dropped
+    assert "the labels of the class '' (a reader treats them as missing)" in dropped
     assert back.y.tolist() == [-1, 0, -1]
 
 
-def test_hmetis_says_that_weights_become_integers(tmp_path):
+def test_hmetis_reports_that_weights_become_integers(tmp_path):
     for weights, lost in ((["1", "2", "3"], True), ([1.0, 2.0, 3.0], True), ([1, 2, 3], False)):
         back, dropped = through(replace(plain(), node_attributes={"weight": weights}), tmp_path / "t.hgr")
         assert back.node_attributes["weight"] == [1, 2, 3]
-        assert ("that the node weights are not integers (written as whole numbers)" in dropped) == lost
+        assert ("the type of the node weights (written as integers)" in dropped) == lost

@@ -1,4 +1,4 @@
-"""Files: every format, read and written."""
+"""Readers and writers of every file format."""
 
 import lazy_loader
 

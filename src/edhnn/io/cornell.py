@@ -1,6 +1,6 @@
 """Cornell text: `hyperedges-NAME.txt`, a line of 1-based node numbers per hyperedge, and its neighbours.
 
-`node-labels-NAME.txt` holds a 1-based class per node, `label-names-NAME.txt` a name per class and
+`node-labels-NAME.txt` contains a 1-based class per node, `label-names-NAME.txt` a name per class and
 `node-names-NAME.txt` a name per node; the last two are optional.
 """
 
@@ -32,11 +32,11 @@ def read_cornell(hyperedges_path: Path, labels_path: Path | None, limits: Limits
 
     Args:
         hyperedges_path: The file of hyperedges, plain or gzip.
-        labels_path: The file of labels; by default the neighbour named `node-labels-...`, if there is one.
+        labels_path: The file of labels; by default `node-labels-...` beside it, if that file exists.
         limits: Size limits.
 
     Returns:
-        The dataset; ids are the 1-based numbers of the file.
+        The dataset. Its ids are the 1-based numbers of the file.
     """
     labels_path = labels_path or _neighbour(hyperedges_path, "node-labels")
     members, sizes = read_integer_lines(hyperedges_path, limits, commas=True)
@@ -59,21 +59,22 @@ def read_cornell(hyperedges_path: Path, labels_path: Path | None, limits: Limits
 
     names_path = _neighbour(hyperedges_path, "label-names")
     class_names, node_names = (_names(path, limits) for path in (names_path, _neighbour(hyperedges_path, "node-names")))
-    _need_distinct(names_path, (class_names or []) if labels is not None else [])
+    if labels is not None:
+        _need_distinct(names_path, class_names or [])
     notes = merged_note(hypergraph)
     if node_names is not None and len(node_names) != num_nodes:
-        notes += (f"node names passed over: there are {len(node_names)}, for {num_nodes} nodes",)
+        notes += (f"node names ignored: {len(node_names)} names for {num_nodes} nodes",)
         node_names = None
-    if labels is not None and class_names is not None and labels.max(initial=0) > len(class_names):
-        place = int(np.argmax(labels))
-        raise DataError(
-            f"Labels must be at most {len(class_names)}, the number of label names. Got {labels[place]}.",
-            path=labels_path,
-            where=f"line {place + 1}",
-        )
-    if labels is not None and labels_path is not None and len(labels):
-        place = int(np.argmax(labels))
-        limits.check_count("classes", int(labels[place]), labels_path, f"line {place + 1}")
+    if labels is not None and len(labels):
+        largest = int(np.argmax(labels))
+        where = f"line {largest + 1}"
+        if class_names is not None and labels[largest] > len(class_names):
+            raise DataError(
+                f"Labels must be at most {len(class_names)}, the number of label names. Got {labels[largest]}.",
+                path=labels_path,
+                where=where,
+            )
+        limits.check_count("classes", int(labels[largest]), labels_path, where)
     return NodeDataset(
         name=hyperedges_path.name.removeprefix(_PREFIX).removesuffix(".gz").removesuffix(".txt"),
         hypergraph=hypergraph,
@@ -90,20 +91,20 @@ def read_cornell(hyperedges_path: Path, labels_path: Path | None, limits: Limits
 def write_cornell(dataset: NodeDataset, target: Path) -> list[Path]:
     """Write `hyperedges-NAME.txt` and, for class labels, `node-labels-NAME.txt` and `label-names-NAME.txt`."""
     if not target.name.startswith(_PREFIX):
-        raise UsageError(f"A Cornell file must be called '{_PREFIX}NAME.txt'. Got '{target.name}'.")
+        raise UsageError(f"A Cornell file must be named '{_PREFIX}NAME.txt'. Got '{target.name}'.")
     labels: list[int] = dataset.y.tolist() if dataset.y is not None and dataset.task == "classification" else []
     isolated_tail = not labels and bool((dataset.hypergraph.degree[-1:] == 0).any())
     if min(labels, default=0) < 0 or isolated_tail:
-        what = "no unlabelled nodes" if labels else "no isolated last node without labels"
-        raise DataError(f"Cornell text holds {what}.", remedy="Write HIF or a dataset folder instead.")
+        what = "unlabelled nodes" if labels else "a last node without hyperedges and without a label"
+        raise DataError(f"Cornell text cannot store {what}.", remedy="Write HIF or a dataset folder instead.")
     labels_path, names_path = (_neighbours(target, what)[0] for what in ("node-labels", "label-names"))
     lines = {labels_path: [str(label + 1) for label in labels]} if labels else {}
     if labels and dataset.class_names is not None:
         lines[names_path] = [str(name) for name in dataset.class_names]
         broken = [name for name in lines[names_path] if "\n" in name or "\r" in name]
         if broken:
-            raise DataError(f"Class names in Cornell text must stand on one line. Got {broken[0]!r}.")
-    with ExitStack() as files:  # all of them or none
+            raise DataError(f"Class names in Cornell text must not contain line breaks. Got {broken[0]!r}.")
+    with ExitStack() as files:  # write all files or none
         path = files.enter_context(atomic_file(target))
         with compressed_by_name(path, target.name) as stream:
             write_integer_lines(stream, dataset.hypergraph, offset=1)
@@ -115,20 +116,20 @@ def write_cornell(dataset: NodeDataset, target: Path) -> list[Path]:
 
 
 def find_cornell(path: Path) -> Path | None:
-    """The `hyperedges-*.txt` file that a path means: itself, or the only one in a folder; ``None`` if there is none."""
+    """Return the `hyperedges-*.txt` file at a path: the path itself, or the only such file in a folder, or ``None``."""
     if path.is_file():
         return path if path.name.startswith(_PREFIX) else None
-    found = sorted(path.glob(f"{_PREFIX}*.txt*"))
-    if len(found) > 1:
-        names = ", ".join(file.name for file in found)
-        raise UsageError(f"The folder '{path}' must hold one {_PREFIX}*.txt. It holds {names}: name one of them.")
-    return found[0] if found else None
+    files = sorted(path.glob(f"{_PREFIX}*.txt*"))
+    if len(files) > 1:
+        names = ", ".join(file.name for file in files)
+        raise UsageError(f"The folder '{path}' must contain one {_PREFIX}*.txt. Got {names}. Read one of these files.")
+    return files[0] if files else None
 
 
 def _neighbours(hyperedges_path: Path, what: str) -> list[Path]:
-    """Where `node-labels`, `label-names` or `node-names` may stand: compressed like the hyperedges, or else not.
+    """Return the possible paths of `node-labels`, `label-names` or `node-names`, first compressed like the hyperedges.
 
-    The other spelling belongs to another file of hyperedges if there is one that is spelled so.
+    The second path is left out if a file of hyperedges with the same ending exists, because it belongs to that file.
     """
     suffix = hyperedges_path.name.removeprefix(_PREFIX)
     other = suffix.removesuffix(".gz") if suffix.endswith(".gz") else f"{suffix}.gz"
@@ -145,11 +146,10 @@ def _one_number_per_line(path: Path, limits: Limits) -> IntArray:
     wrong = np.flatnonzero(sizes != 1)
     if len(wrong):
         raise DataError(
-            f"Every line must hold one label. Got {sizes[wrong[0]]}.", path=path, where=f"line {wrong[0] + 1}"
+            f"Every line must contain one label. Got {sizes[wrong[0]]}.", path=path, where=f"line {wrong[0] + 1}"
         )
     if (labels == 0).any():
-        place = int(np.argmin(labels))
-        raise DataError("Labels must start at 1. Got 0.", path=path, where=f"line {place + 1}")
+        raise DataError("Labels must start at 1. Got 0.", path=path, where=f"line {np.argmin(labels) + 1}")
     return labels
 
 
@@ -163,20 +163,21 @@ def _names(path: Path | None, limits: Limits) -> list[str] | None:
 
 
 def _need_distinct(path: Path | None, names: list[str]) -> None:
-    first: dict[str, int] = {}
-    for place, name in enumerate(names):
-        if first.setdefault(name, place) != place:
+    seen: set[str] = set()
+    for line, name in enumerate(names, start=1):
+        if name in seen:
             raise DataError(
-                f"Every class must have a name of its own. Got {name!r} again.",
+                f"Class names must be unique. Got {name!r} twice.",
                 path=path,
-                where=f"line {place + 1}",
-                remedy="Rename one of the two.",
+                where=f"line {line}",
+                remedy="Rename one of the two classes.",
             )
+        seen.add(name)
 
 
 def _error_at(path: Path, members: IntArray, sizes: IntArray, value: int, problem: str) -> DataError:
-    place = int(np.flatnonzero(members == value)[0])
-    line = int(np.searchsorted(np.cumsum(sizes), place, side="right")) + 1
+    first = int(np.flatnonzero(members == value)[0])
+    line = int(np.searchsorted(np.cumsum(sizes), first, side="right")) + 1
     return DataError(problem, path=path, where=f"line {line}")
 
 

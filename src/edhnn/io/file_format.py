@@ -1,7 +1,4 @@
-"""What a file format is: a name, the file names that ask for it, how it is read and written, and what it drops.
-
-`TableRequest` is what a reader is asked for; most of it is about tables.
-"""
+"""The description of a file format, and the options that a reader receives."""
 
 from __future__ import annotations
 
@@ -18,13 +15,13 @@ from edhnn.data.limits import Limits
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableRequest:
-    """What the user said about tables; ``None`` means guess.
+    """The columns and files of a table dataset; ``None`` means that the reader guesses.
 
     Attributes:
         node: Node column of the incidence table.
         edge: Hyperedge column of the incidence table.
         weight: Weight column of the incidence table.
-        nodes: The node table; by default the neighbour ``NAME.nodes.csv``, if there is one.
+        nodes: The node table; by default ``NAME.nodes.csv`` beside the incidence table, if it exists.
         hyperedges: The hyperedge table; by default ``NAME.hyperedges.csv``.
         id: Id column of the node table.
         columns: Labels and features of the node table.
@@ -42,18 +39,18 @@ class TableRequest:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileFormat:
-    """A file format. Its module makes one, and `edhnn.io.formats.FORMATS` lists it.
+    """A file format. Its module defines one, and `edhnn.io.formats.FORMATS` lists it.
 
     Attributes:
-        name: What users call it in ``format=`` and ``--format``.
-        patterns: The file names that ask for it: an ending ``.csv``, a pattern ``hyperedges-NAME.txt``, or ``NAME/``,
-            a folder, which any name without a dot asks for. A final ``.gz`` is not looked at.
-        read: Reads a file or folder. It gets the whole request; see ``options``.
-        write: Writes a dataset to a target that may be written, and returns the paths.
-        dropped: What the format cannot hold of a dataset, in words.
+        name: The name that users pass as ``format=``.
+        patterns: The file names of this format: an ending ``.csv``, a pattern ``hyperedges-NAME.txt``, or ``NAME/`` for
+            a folder, which matches every name without a dot. A final ``.gz`` is ignored.
+        read: Reads a file or folder. It receives the whole request; see ``options``.
+        write: Writes a dataset to a target that was checked before, and returns the paths.
+        dropped: Describes the parts of a dataset that the format cannot store.
         options: Which options of a reader apply: none, those about labels and features, or those about tables too.
-        sign: A glob pattern that tells that a folder holds this format, and the same in words.
-        files: Every path that belongs to a target, whether a dataset needs it or not.
+        sign: A glob pattern that recognises a folder of this format, and its description.
+        files: Every path that belongs to a target, even if this dataset does not need it.
     """
 
     name: str
@@ -70,29 +67,25 @@ class FileFormat:
         """Whether a dataset of this format is a folder."""
         return self.patterns[0].endswith("/")
 
-    def is_asked_by(self, path: Path) -> bool:
-        """Tell whether a file name asks for this format."""
+    def matches(self, path: Path) -> bool:
+        """Return whether a file name has one of the patterns of this format."""
         name = path.name.lower().removesuffix(".gz")
-        return any(_matches(name, pattern) for pattern in self.patterns)
-
-
-def _matches(name: str, pattern: str) -> bool:
-    if pattern.endswith("/"):
-        return "." not in name
-    start, _, end = pattern.rpartition("NAME")
-    return name.startswith(start) and name.endswith(end)
+        if self.is_folder:
+            return "." not in name
+        ends = [pattern.rpartition("NAME")[::2] for pattern in self.patterns]
+        return any(name.startswith(start) and name.endswith(end) for start, end in ends)
 
 
 def dropped_parts(dataset: NodeDataset, *, holds: Collection[str] = ()) -> list[str]:
-    """Name the parts of a dataset that a format of plain hyperedges drops.
+    """Describe the parts of a dataset that a format of plain hyperedges drops.
 
     Args:
         dataset: The dataset.
-        holds: What the format holds beside the hyperedges: ``labels`` (of classification), ``edge_weight``,
+        holds: What the format stores besides the hyperedges: ``labels`` (of classification), ``edge_weight``,
             ``incidence_weight``, ``features``, or the name of a node attribute.
 
     Returns:
-        The other parts, in words. Ids are dropped unless they are the numbers from 1 on.
+        The other parts. Ids are dropped unless they are the numbers 1, 2, ...
     """
     hypergraph = dataset.hypergraph
     dropped = [
@@ -100,12 +93,12 @@ def dropped_parts(dataset: NodeDataset, *, holds: Collection[str] = ()) -> list[
         for kind, ids in (("node", dataset.node_ids), ("hyperedge", dataset.edge_ids))
         if ids.to_list() != list(range(1, len(ids) + 1))
     ]
-    kept_labels = "labels" in holds and dataset.task == "classification"
+    holds_labels = "labels" in holds and dataset.task == "classification"
     if dataset.x is not None and "features" not in holds:
         dropped.append("the features")
-    if dataset.y is not None and not kept_labels:
+    if dataset.y is not None and not holds_labels:
         dropped.append("the labels")
-    if kept_labels and any(isinstance(name, int) for name in dataset.class_names or ()):
+    if holds_labels and any(isinstance(name, int) for name in dataset.class_names or ()):
         dropped.append("that class names are numbers (written as text)")
     if hypergraph.incidence_weight is not None and "incidence_weight" not in holds:
         dropped.append("the incidence weights")

@@ -1,7 +1,7 @@
-"""Files: opened within limits, written whole or not at all, and progress shown.
+"""Open files within size limits, write them atomically, and show progress.
 
-Reading recognises gzip by its first bytes and bounds the decompressed size. Writing goes to a temporary neighbour that
-is renamed over the target at the end, so a reader never meets half a file, and a failure leaves what was there.
+Reading recognises gzip by its first bytes and bounds the decompressed size. Writing uses a temporary file beside the
+target and renames it at the end. So no reader sees a partial file, and a failure leaves the old file unchanged.
 """
 
 from __future__ import annotations
@@ -31,15 +31,23 @@ _GZIP_MAGIC = b"\x1f\x8b"
 
 
 def open_existing(path: Path) -> io.BufferedReader:
-    """Open a file for reading; a usage error if there is none."""
+    """Open a file for reading, or raise a `UsageError` if that is impossible."""
+    with usage_errors(path, "read"):
+        try:
+            return path.open("rb")
+        except FileNotFoundError as error:
+            raise UsageError(f"File not found: '{path}'.") from error
+        except IsADirectoryError as error:
+            raise UsageError(f"'{path}' must be a file. It is a folder.") from error
+
+
+@contextmanager
+def usage_errors(path: Path, verb: str) -> Iterator[None]:
+    """Turn an `OSError` of the block into a `UsageError`: the path cannot be read, or written."""
     try:
-        return path.open("rb")
-    except FileNotFoundError as error:
-        raise UsageError(f"There is no file '{path}'.") from error
-    except IsADirectoryError as error:
-        raise UsageError(f"'{path}' must be a file. It is a folder.") from error
+        yield
     except OSError as error:
-        raise UsageError(f"'{path}' cannot be read: {(error.strerror or str(error)).lower()}.") from error
+        raise UsageError(f"'{path}' cannot be {verb}: {(error.strerror or str(error)).lower()}.") from error
 
 
 def open_limited(path: Path, limits: Limits, buffer_bytes: int = 2**20) -> io.BufferedReader:
@@ -52,11 +60,11 @@ class ByteReader(Protocol):
     """A source of bytes: a file, a decompressed file."""
 
     def read(self, size: int, /) -> bytes:
-        """At most ``size`` bytes; none at the end."""
+        """Return at most ``size`` bytes, and none at the end."""
 
 
 class LimitedReader(io.RawIOBase):
-    """Bytes of a file, decompressed, counted against the limits and shown on a progress bar."""
+    """The decompressed bytes of a file, counted against the limits and shown on a progress bar."""
 
     def __init__(self, path: Path, limits: Limits) -> None:
         super().__init__()
@@ -68,11 +76,11 @@ class LimitedReader(io.RawIOBase):
         self._bar = DelayedBar(f"Reading {path.name}", path.stat().st_size)
 
     def readable(self) -> bool:
-        """Always."""
+        """Return ``True``."""
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Fill the buffer; raises our errors for broken compression and for too much of it."""
+        """Fill the buffer. Raise a `DataError` for broken compression, a `LimitError` for too many bytes."""
         try:
             data = self._stream.read(len(buffer))
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
@@ -99,22 +107,22 @@ class LimitedReader(io.RawIOBase):
 
 
 def too_large(path: Path, limits: Limits) -> LimitError:
-    """Make the error for content beyond the limits."""
+    """Return the error for content beyond the limits."""
     return LimitError(
         f"The content must be at most {size_in_words(limits.max_bytes)} after decompression.",
         path=path,
-        remedy="If you trust the file, raise the limit with --max-bytes.",
+        remedy="If you trust the file, raise the limit with `max_bytes=`.",
     )
 
 
 def line_too_long(path: Path, limits: Limits, line: int) -> LimitError:
-    """Make the error for a line beyond the limits."""
+    """Return the error for a line beyond the limits."""
     problem = f"A line must be at most {size_in_words(limits.max_record_bytes)}."
     return LimitError(problem, path=path, where=f"line {line}")
 
 
 def need_utf8(content: bytes, what: str, path: Path, first_line: int = 1) -> str:
-    """Decode a file, or lines of it from the first on; a data error names the line that is not UTF-8."""
+    """Decode lines of a file, the first of which is number ``first_line``. Raise a `DataError` if one is not UTF-8."""
     if content.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in content:
         raise DataError(
             f"{what} must be UTF-8 text. Got UTF-16, or zero bytes.",
@@ -135,7 +143,7 @@ def need_utf8(content: bytes, what: str, path: Path, first_line: int = 1) -> str
 
 
 def need_utf8_lines(path: Path, limits: Limits) -> None:
-    """Raise a data error at the first line of a text table that is not UTF-8."""
+    """Raise a `DataError` for the first line of a text table that is not UTF-8."""
     with open_limited(path, limits) as stream:
         lines = iter(lambda: stream.readline(limits.max_record_bytes), b"")
         for number, line in enumerate(lines, start=1):
@@ -143,54 +151,53 @@ def need_utf8_lines(path: Path, limits: Limits) -> None:
 
 
 def check_can_write(*targets: Path, overwrite: bool, folder: bool = False) -> None:
-    """Refuse targets that cannot be written, before work is done for them.
+    """Check that targets can be written, before the work for them starts.
 
     Args:
         *targets: Files, or folders if ``folder``.
-        overwrite: Whether something that is there may be replaced.
+        overwrite: Whether existing targets may be replaced.
         folder: Whether the targets are folders.
 
     Raises:
-        UsageError: if a target is a folder where a file is wanted, or the reverse; if the folder above it is missing;
-            or if it is there already and may not be replaced.
+        UsageError: if a target is a folder instead of a file or the reverse, its parent folder is missing, or it exists
+            and may not be replaced.
     """
     for target in targets:
         if target.exists() and target.is_dir() != folder:
-            wanted, found = ("folder", "file") if folder else ("file", "folder")
-            raise UsageError(f"'{target}' must be a {wanted}. It is a {found}.")
+            expected, actual = ("folder", "file") if folder else ("file", "folder")
+            raise UsageError(f"'{target}' must be a {expected}. It is a {actual}.")
         if not target.parent.is_dir():
             raise UsageError(f"The folder '{target.parent}' must exist before '{target.name}' is written into it.")
     existing = [str(target) for target in targets if target.exists()]
     if existing and not overwrite:
         raise UsageError(
-            f"{', '.join(existing)} exists already. Choose another name, or replace it with --force "
-            "(in Python: overwrite=True)."
+            f"{', '.join(existing)} exists already. Choose another name, or replace it with `overwrite=True`."
         )
 
 
 def check_folder(path: Path) -> None:
-    """Refuse a path where no folder can be made, with the folders above it: one of them is a file.
+    """Check that a folder can be created at a path.
 
     Raises:
-        UsageError: names the file.
+        UsageError: if the path or one of its parents is a file.
     """
     for above in (path, *path.parents):
         if above.exists() and not above.is_dir():
             purpose = "" if above == path else f", to hold '{path.relative_to(above)}'"
-            raise UsageError(f"'{above}' must be a folder{purpose}. It is a file. Choose another place.")
+            raise UsageError(f"'{above}' must be a folder{purpose}. It is a file. Choose another path.")
 
 
 def refuse_foreign(target: Path, sign: str, kind: str) -> None:
-    """Refuse to replace a folder that holds something, but not the file that all folders of this kind hold."""
+    """Raise a `UsageError` for a folder that is not empty and lacks the file that all folders of this kind contain."""
     if target.is_dir() and any(target.iterdir()) and not (target / sign).exists():
         raise UsageError(f"'{target}' is not a {kind} folder, so it is not replaced. Choose another name.")
 
 
 @contextmanager
 def atomic_file(target: Path) -> Iterator[Path]:
-    """Give a temporary path beside ``target`` that becomes it if the block succeeds, and vanishes if not."""
+    """Yield a temporary path beside ``target``, which replaces it if the block succeeds and is deleted otherwise."""
     check_can_write(target, overwrite=True)
-    with _os_errors(target):
+    with usage_errors(target, "written"):
         handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
         os.close(handle)
     temporary = Path(name)
@@ -204,11 +211,11 @@ def atomic_file(target: Path) -> Iterator[Path]:
 
 @contextmanager
 def atomic_folder(target: Path, *, overwrite: bool = False) -> Iterator[Path]:
-    """Give a temporary folder beside ``target`` that becomes it if the block succeeds, and vanishes if not."""
+    """Yield a temporary folder beside ``target``, which replaces it if the block succeeds and is deleted otherwise."""
     is_empty = target.is_dir() and not any(target.iterdir())
     check_can_write(target, overwrite=overwrite or is_empty, folder=True)
-    target = target.resolve()  # a link stays one: the folder it leads to is replaced
-    with _os_errors(target):
+    target = target.resolve()  # replace the folder behind a symbolic link, not the link
+    with usage_errors(target, "written"):
         temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
     try:
         yield temporary
@@ -222,7 +229,7 @@ def atomic_folder(target: Path, *, overwrite: bool = False) -> Iterator[Path]:
 
 
 def replace_folder(target: Path, made: Path, aside: Path) -> None:
-    """Replace a folder by another; the old one is moved aside, and moved back if that fails."""
+    """Replace a folder by another one. Move the old one aside first, and back if the replacement fails."""
     if not target.exists():
         made.replace(target)
         return
@@ -236,7 +243,7 @@ def replace_folder(target: Path, made: Path, aside: Path) -> None:
 
 @contextmanager
 def compressed_by_name(path: Path, name: str) -> Iterator[ByteWriter]:
-    """Open ``path`` for writing, gzip-compressed if the final ``name`` ends in ``.gz``; same bytes every time."""
+    """Open ``path`` for writing, gzip-compressed without a time stamp if the final ``name`` ends in ``.gz``."""
     with path.open("wb") as raw:
         if name.lower().endswith(".gz"):
             with gzip.GzipFile(filename="", fileobj=raw, mode="wb", compresslevel=6, mtime=0) as stream:
@@ -246,12 +253,12 @@ def compressed_by_name(path: Path, name: str) -> Iterator[ByteWriter]:
 
 
 class DelayedBar:
-    """A progress bar on standard error; short work, pipes and logs see none of it.
+    """A progress bar on standard error, for work longer than a second on a terminal.
 
     Args:
-        title: What is under way.
+        title: The name of the work.
         total: Its size, in bytes if ``in_bytes`` and in steps otherwise.
-        in_bytes: How to write amounts.
+        in_bytes: Whether to show amounts as bytes.
     """
 
     def __init__(self, title: str, total: int, *, in_bytes: bool = True) -> None:
@@ -261,7 +268,7 @@ class DelayedBar:
         self._progress: Progress | None = None
 
     def show(self, done: int, note: str = "") -> None:
-        """Move the bar, which appears with the first call after a second; the note follows the title."""
+        """Update the bar. It appears with the first call after a second. The note follows the title."""
         if not self._on_terminal or time.monotonic() - self._started < _BAR_APPEARS_AFTER:
             return
         if self._progress is None:
@@ -277,14 +284,6 @@ class DelayedBar:
         if self._progress is not None:
             self._progress.stop()
             self._progress = None
-
-
-@contextmanager
-def _os_errors(target: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise UsageError(f"'{target}' cannot be written: {(error.strerror or str(error)).lower()}.") from error
 
 
 def _umask() -> int:

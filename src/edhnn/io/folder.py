@@ -1,22 +1,21 @@
-"""The dataset folder: plain, safe, diffable files; the same dataset gives the same bytes.
+"""The dataset folder: files without code that can be compared. The same dataset gives the same bytes.
 
 hyperedges.txt.gz    a line of comma-separated 0-based node numbers per hyperedge (required)
 labels.txt.gz        a line per node: a class number (-1 unknown), a real value, or several separated by commas
 features.npz         a scipy CSR matrix, or an array named `x`
-source.json          name, counts, task, names of classes and of label and feature columns, where it came from, and the
+source.json          name, counts, task, names of classes and of label and feature columns, the origin, and the
                      notes and details of reading it
-ids.json.gz          {"nodes": [...], "hyperedges": [...]} when ids are not the numbers
+ids.json.gz          {"nodes": [...], "hyperedges": [...]} unless the ids are the numbers 0, 1, ...
 weights.npz          `edge_weight` and `incidence_weight`, the latter in the order of the hyperedge lines
 attributes.json.gz   {"nodes": {name: [...]}, "hyperedges": {name: [...]}}
 
-No array of an .npz file is pickled, and none is larger than its file says.
+Arrays of an .npz file are never pickled, and the size in an array's header must match the file.
 """
 
 from __future__ import annotations
 
 import warnings
 import zipfile
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -46,7 +45,7 @@ from edhnn.io.file_format import FileFormat
 from edhnn.io.files import atomic_folder, compressed_by_name, open_existing, open_limited, refuse_foreign, too_large
 from edhnn.io.integer_lines import read_integer_lines
 from edhnn.io.json_files import dropped_details, need_finite_attributes, plain, split_json
-from edhnn.typing import ByteWriter, JsonObject
+from edhnn.typing import JsonObject
 
 _T = TypeVar("_T")
 HYPEREDGES, LABELS, FEATURES, SOURCE = "hyperedges.txt.gz", "labels.txt.gz", "features.npz", "source.json"
@@ -91,10 +90,9 @@ def read_folder(path: Path, limits: Limits) -> NodeDataset:
     Raises:
         DataError: if a file is broken or the files disagree about the number of nodes.
     """
-    file = path / HYPEREDGES
-    members, sizes = read_integer_lines(file, limits, commas=True)
+    members, sizes = read_integer_lines(path / HYPEREDGES, limits, commas=True)
     source_text = _read(path / SOURCE, limits)
-    source = _decode(path / SOURCE, source_text, _Source) if source_text is not None else _Source()
+    source = _decode(path / SOURCE, source_text, _Source)
     x = _read_features(path / FEATURES, source, limits)
     limits.check_count("feature columns", 0 if x is None else int(x.shape[-1]), path / FEATURES)
     y, task = _read_labels(path / LABELS, source, limits)
@@ -104,9 +102,11 @@ def read_folder(path: Path, limits: Limits) -> NodeDataset:
     edge_weight, incidence_weight = _read_weights(path / WEIGHTS, limits)
     ids = _decode(path / IDS, _read(path / IDS, limits) or b"{}", _IdFile)
     attributes = _decode(path / ATTRIBUTES, _read(path / ATTRIBUTES, limits) or b"{}", _AttributeFile)
-    details: JsonObject = _decode(path / SOURCE, source_text, dict) if source_text is not None else {}
-    earlier = details.get("provenance")  # where they stood before they stood with the other names
-    columns = recorded_columns(details, y) or recorded_columns(isinstance(earlier, dict) and earlier.get("details"), y)
+    details: JsonObject = _decode(path / SOURCE, source_text, dict)
+    provenance = details.get("provenance")  # earlier releases stored the label columns here
+    columns = recorded_columns(details, y) or recorded_columns(
+        isinstance(provenance, dict) and provenance.get("details"), y
+    )
     read_as: JsonObject = {"label_columns": list(columns)} if columns else {}
     names = source.class_names if source.class_names is not None else source.label_names
     try:
@@ -132,44 +132,47 @@ def read_folder(path: Path, limits: Limits) -> NodeDataset:
 
 
 def write_folder(dataset: NodeDataset, target: Path, *, overwrite: bool = False) -> list[Path]:
-    """Write a dataset as a folder; it drops nothing but details of the provenance that are not JSON.
+    """Write a dataset as a folder. It drops only details of the provenance that JSON cannot store.
 
     Args:
         dataset: The dataset.
-        target: The folder to make. It must not exist, or be empty.
-        overwrite: Replace a dataset folder that is there.
+        target: The new folder. It must be missing or empty, unless ``overwrite``.
+        overwrite: Replace an existing dataset folder.
 
     Returns:
         The folder.
 
     Raises:
-        DataError: if an attribute holds what JSON cannot, such as an infinity; nothing is written.
-        UsageError: if something is there that may not be replaced.
+        DataError: if JSON cannot store an attribute, for example an infinity. Nothing is written then.
+        UsageError: if the target exists and may not be replaced.
     """
-    hypergraph = dataset.hypergraph
+    hypergraph, x, y = dataset.hypergraph, dataset.x, dataset.y
     need_finite_attributes(dataset, "A dataset folder")
     if overwrite:
         refuse_foreign(target, HYPEREDGES, "dataset")
     with atomic_folder(target, overwrite=overwrite) as folder:
         with compressed_by_name(folder / HYPEREDGES, HYPEREDGES) as stream:
             write_integer_lines(stream, hypergraph)
-        if dataset.y is not None:
+        if y is not None:
+            rows = (y if y.dim() == 2 else y[:, None]).tolist()
             with compressed_by_name(folder / LABELS, LABELS) as stream:
-                _write_labels(stream, dataset.y)
-        if dataset.x is not None:
-            _write_features(folder / FEATURES, dataset.x)
+                stream.write(b"".join(",".join(str(value) for value in row).encode() + b"\n" for row in rows))
+        if x is not None and x.layout == torch.sparse_csr:
+            sp.save_npz(folder / FEATURES, features_to_scipy(x))
+        elif x is not None:
+            np.savez_compressed(folder / FEATURES, x=as_numpy(x))
         weights = {name: getattr(hypergraph, name) for name in ("edge_weight", "incidence_weight")}
         present = {name: weight.cpu().numpy() for name, weight in weights.items() if weight is not None}
         if present:
             np.savez_compressed(folder / WEIGHTS, **present)
         ids = {
-            kind: found.to_list()
-            for kind, found in (("nodes", dataset.node_ids), ("hyperedges", dataset.edge_ids))
-            if not found.are_numbers
+            kind: names.to_list()
+            for kind, names in (("nodes", dataset.node_ids), ("hyperedges", dataset.edge_ids))
+            if not names.are_numbers
         }
         _write_json(folder / IDS, ids)
-        columns = (("nodes", dataset.node_attributes), ("hyperedges", dataset.edge_attributes))
-        _write_json(folder / ATTRIBUTES, {kind: dict(found) for kind, found in columns if found})
+        attributes = (("nodes", dataset.node_attributes), ("hyperedges", dataset.edge_attributes))
+        _write_json(folder / ATTRIBUTES, {kind: dict(columns) for kind, columns in attributes if columns})
         (folder / SOURCE).write_bytes(msgspec.json.format(_encode(_source_record(dataset)), indent=1))
     return [target]
 
@@ -213,29 +216,28 @@ def _read_labels(path: Path, source: _Source, limits: Limits) -> tuple[Tensor | 
     task, vector = source.task, source.label_width is None and source.task != "multilabel"
     width = lines[0].count(",") + 1 if lines else max(source.label_width or 1, 1)
     limits.check_count("label columns", width, path if lines else path.with_name(SOURCE))
-    for place, line in enumerate(lines):
+    for number, line in enumerate(lines, start=1):
         if line.count(",") + 1 != width:
             raise DataError(
-                f"Every line must hold {width} label(s), as the first does. Got '{line[:60]}'.",
+                f"Every line must contain {width} label(s), as the first line does. Got '{line[:60]}'.",
                 path=path,
-                where=f"line {place + 1}",
+                where=f"line {number}",
             )
     whole = task == "classification" or (task is None and width == 1 and not any("." in line for line in lines))
     try:
         numbers = _parse_labels(lines, source, whole=whole)
     except (ValueError, ArithmeticError):
-        for place, line in enumerate(lines):
+        for number, line in enumerate(lines, start=1):
             try:
                 _parse_labels([line], source, whole=whole)
             except (ValueError, ArithmeticError) as error:
-                kind = "whole numbers, -1 for unknown" if whole else "numbers"
+                kind = "integers, -1 for an unknown class" if whole else "numbers"
                 raise DataError(
-                    f"Labels must be {kind}. Got '{line[:60]}'.", path=path, where=f"line {place + 1}"
+                    f"Labels must be {kind}. Got '{line[:60]}'.", path=path, where=f"line {number}"
                 ) from error
         raise
     if whole and len(numbers):
-        place = int(numbers.argmax())
-        limits.check_count("classes", int(numbers[place]) + 1, path, f"line {place + 1}")
+        limits.check_count("classes", int(numbers.max()) + 1, path, f"line {numbers.argmax() + 1}")
     y = torch.from_numpy(numbers if width == 1 and vector else numbers.reshape(-1, width))
     y = y if whole else y.to(getattr(torch, source.label_type))
     return y, "classification" if whole else task or ("regression" if width == 1 else "multilabel")
@@ -246,9 +248,9 @@ def _parse_labels(lines: list[str], source: _Source, *, whole: bool) -> Any:
     numbers = np.array(words, dtype=np.int64 if whole else np.float64)
     if whole:
         return numbers
-    for place in np.flatnonzero(np.isinf(numbers)).tolist():
-        if "inf" not in words[place].lower():
-            raise OverflowError(f"{words[place]} is beyond 64 bits")
+    for index in np.flatnonzero(np.isinf(numbers)).tolist():
+        if "inf" not in words[index].lower():
+            raise OverflowError(f"{words[index]} is beyond 64 bits")
     return _as_numbers(numbers, getattr(torch, source.label_type))
 
 
@@ -256,10 +258,10 @@ def _read_weights(path: Path, limits: Limits) -> tuple[Tensor | None, Tensor | N
     if not path.exists():
         return None, None
     arrays = _load_npz(path, limits)
-    found = [arrays.get(name) for name in ("edge_weight", "incidence_weight")]
+    weights = [arrays.get(name) for name in ("edge_weight", "incidence_weight")]
     try:
         edge, incidence = (
-            None if array is None else torch.from_numpy(_as_numbers(array, torch.float64)) for array in found
+            None if array is None else torch.from_numpy(_as_numbers(array, torch.float64)) for array in weights
         )
     except ValueError as error:
         raise DataError(f"Weights must be vectors of numbers. Cause: {error}.", path=path) from error
@@ -267,18 +269,19 @@ def _read_weights(path: Path, limits: Limits) -> tuple[Tensor | None, Tensor | N
 
 
 def _agree_on_nodes(path: Path, least: int, x: Tensor | None, y: Tensor | None, stored: object) -> int:
-    counts = {
-        LABELS: None if y is None else len(y),
-        FEATURES: None if x is None else x.shape[0],
-        SOURCE: stored if isinstance(stored, int) and not isinstance(stored, bool) else None,
-    }
-    found = {name: count for name, count in counts.items() if count is not None}
-    if len(set(found.values())) > 1:
-        listed = ", ".join(f"{name} {count}" for name, count in found.items())
+    counts: dict[str, int] = {}
+    if y is not None:
+        counts[LABELS] = len(y)
+    if x is not None:
+        counts[FEATURES] = x.shape[0]
+    if isinstance(stored, int) and not isinstance(stored, bool):
+        counts[SOURCE] = stored
+    if len(set(counts.values())) > 1:
+        listed = ", ".join(f"{name} {count}" for name, count in counts.items())
         raise DataError(f"The files must agree on the number of nodes. Got {listed}.", path=path)
-    if not found:
+    if not counts:
         return least
-    name, count = next(iter(found.items()))
+    name, count = next(iter(counts.items()))
     if least > count:
         raise DataError(
             f"Node numbers must be less than {count}, the number of nodes in {name}. Got {least - 1}.",
@@ -287,9 +290,10 @@ def _agree_on_nodes(path: Path, least: int, x: Tensor | None, y: Tensor | None, 
     return count
 
 
-def _read(path: Path, limits: Limits) -> bytes | None:
+def _read(path: Path, limits: Limits) -> bytes:
+    """Return the content of a JSON file, or an empty object if there is no such file."""
     if not path.exists():
-        return None
+        return b"{}"
     with open_limited(path, limits) as stream:
         return stream.read()
 
@@ -298,21 +302,22 @@ def _decode(path: Path, text: bytes, kind: type[_T]) -> _T:
     try:
         return msgspec.json.decode(text, type=kind)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
-        raise DataError(f"The JSON must have its documented form. Cause: {error}.", path=path) from error
+        raise DataError(f"The JSON does not have the form of this file. Cause: {error}.", path=path) from error
 
 
 def _ids(path: Path, kind: str, listed: list[int | str] | None, count: int) -> Ids:
     if listed is None:
         return Ids(range(count))
-    first: dict[int | str, int] = {}
-    for place, name in enumerate(listed):
-        if first.setdefault(name, place) != place:
-            raise DataError(f"Each id must stand once. Got {name!r} again.", path=path, where=f"{kind}[{place}]")
+    seen: set[int | str] = set()
+    for index, name in enumerate(listed):
+        if name in seen:
+            raise DataError(f"Ids must be unique. Got {name!r} twice.", path=path, where=f"{kind}[{index}]")
+        seen.add(name)
     return Ids(listed)
 
 
 def _load_npz(path: Path, limits: Limits) -> dict[str, Any]:
-    """Read the arrays of an .npz file, none of them pickled, within the limits."""
+    """Read the arrays of an .npz file within the limits, and refuse pickled ones."""
     try:
         with open_existing(path) as stream, zipfile.ZipFile(stream) as archive:
             size = sum(entry.file_size for entry in archive.infolist())
@@ -321,105 +326,82 @@ def _load_npz(path: Path, limits: Limits) -> dict[str, Any]:
             return {name.removesuffix(".npy"): _load_array(archive, name) for name in archive.namelist()}
     except EdhnnError:
         raise
-    except Exception as error:  # zip, zlib, lzma and numpy's header parser have no common class for broken bytes
+    except Exception as error:  # zip, zlib, lzma and numpy's header parser raise many classes for broken bytes
         raise DataError(f"The file must be an .npz archive of plain arrays. Cause: {error}.", path=path) from error
 
 
 def _load_array(archive: zipfile.ZipFile, name: str) -> Any:
-    """One array; the size its header claims must be the size its entry holds, before anything is allocated."""
+    """Read one array. The size in its header is checked against the size of its entry before memory is allocated."""
     with archive.open(name) as stream:
         version = np.lib.format.read_magic(stream)
         read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
         with warnings.catch_warnings():
-            warnings.simplefilter("error")  # a header written by Python 2, or by no numpy at all
+            warnings.simplefilter("error")  # numpy warns about a header that Python 2 or another program wrote
             shape, _, dtype = read_header(stream)
         claimed = int(np.prod([int(part) for part in shape], dtype=object)) * dtype.itemsize
         if dtype.kind not in "biufSU" or not dtype.itemsize or not 0 <= claimed <= archive.getinfo(name).file_size:
-            raise ValueError(f"array '{name}' claims {claimed} bytes of {dtype}")
+            raise ValueError(f"the header of array '{name}' declares {claimed} bytes of {dtype}")
     with archive.open(name) as stream:
         return np.lib.format.read_array(stream, allow_pickle=False)
 
 
 def _as_numbers(array: Any, kind: torch.dtype) -> Any:
-    """The array as floating point of 32 or 64 bits that fits ``kind``: not made from text, nor infinite if it was not.
+    """Return numbers as float32 or float64, and check that they do not overflow ``kind``.
 
-    Numpy lacks bfloat16, so the narrower types are the caller's to make.
+    Numpy has no bfloat16, so the caller converts to narrower types.
     """
     if array.dtype.kind not in "biuf":
-        raise ValueError(f"numbers are needed, not {array.dtype}")
+        raise ValueError(f"the array must contain numbers, not {array.dtype}")
     with np.errstate(over="raise"):
         numbers = array.astype(np.float64 if kind == torch.float64 else np.float32, copy=False)
     if kind in (torch.float16, torch.bfloat16):
-        whole = torch.from_numpy(np.ascontiguousarray(numbers))
-        if bool((whole.to(kind).isinf() & ~whole.isinf()).any()):
+        wide = torch.from_numpy(np.ascontiguousarray(numbers))
+        if bool((wide.to(kind).isinf() & ~wide.isinf()).any()):
             raise OverflowError(f"a number is beyond {str(kind).removeprefix('torch.')}")
     return numbers
 
 
 def _whole_numbers(array: Any) -> Any:
-    """The array as 64-bit integers, if it is a vector of whole numbers."""
+    """Check that an array is a vector of integers, and return it with 64 bits."""
     if array.dtype.kind not in "iu" or array.ndim != 1:
-        raise ValueError(f"a vector of whole numbers is needed, not {array.dtype} of shape {array.shape}")
+        raise ValueError(f"the array must be a vector of integers, not {array.dtype} of shape {array.shape}")
     return array.astype(np.int64, copy=False)
 
 
 def _source_record(dataset: NodeDataset) -> JsonObject:
-    """What source.json says: what the source said about itself, then what this dataset is."""
+    """Return the content of source.json: the facts of the original source, then those of this dataset."""
     hypergraph = dataset.hypergraph
     details = dict(dataset.provenance.details)
-    said: JsonObject = {"read_from": dataset.provenance.format}
+    source: JsonObject = {"read_from": dataset.provenance.format}
     if isinstance(details.get("source"), dict):
-        said = details.pop("source")
+        source = details.pop("source")
     columns = recorded_columns(details, dataset.y)
     if columns:
-        del details["label_columns"]  # stands with the other names
+        del details["label_columns"]  # written below, with the other names
+    notes, details = dataset.provenance.notes, split_json(details)[0]
+    earlier = {"provenance": source["provenance"]} if "provenance" in source else {}  # of an earlier reading
+    types: JsonObject = {}  # the files do not show them
+    if dataset.y is not None and dataset.y.dim() == 2:
+        types["label_width"] = dataset.y.shape[1]
+    for name, tensor in (("label_type", dataset.y), ("features_type", dataset.x)):
+        if tensor is not None and tensor.dtype not in (torch.int64, torch.float32):
+            types[name] = str(tensor.dtype).removeprefix("torch.")
     return {
-        **{key: value for key, value in said.items() if key not in _ABOUT_THE_FILES},
-        **_came_from(dataset.provenance.notes, split_json(details)[0], said),
+        **{key: value for key, value in source.items() if key not in _ABOUT_THE_FILES},
+        **({"provenance": {"notes": list(notes), "details": {**earlier, **details}}} if notes or details else {}),
         "name": dataset.name,
         "task": dataset.task,
         "class_names": None if dataset.class_names is None else list(dataset.class_names),
         **({"label_columns": list(columns)} if columns else {}),
         "feature_names": None if dataset.feature_names is None else list(dataset.feature_names),
-        **_types(dataset),
+        **types,
         "counts": {
-            **said.get("counts", {}),
+            **source.get("counts", {}),
             "nodes": hypergraph.num_nodes,
             "hyperedges": hypergraph.num_edges,
             "incidence_nnz": hypergraph.num_incidences,
         },
     }
-
-
-def _came_from(notes: Sequence[str], details: JsonObject, said: JsonObject) -> JsonObject:
-    """The notes and details of how it was read; those of an earlier reading stay within."""
-    if not notes and not details:
-        return {}
-    earlier = {"provenance": said["provenance"]} if "provenance" in said else {}
-    return {"provenance": {"notes": list(notes), "details": {**earlier, **details}}}
-
-
-def _types(dataset: NodeDataset) -> JsonObject:
-    """What the files do not say themselves about labels and features."""
-    said: JsonObject = {}
-    if dataset.y is not None and dataset.y.dim() == 2:
-        said["label_width"] = dataset.y.shape[1]
-    for name, tensor in (("label_type", dataset.y), ("features_type", dataset.x)):
-        if tensor is not None and tensor.dtype not in (torch.int64, torch.float32):
-            said[name] = str(tensor.dtype).removeprefix("torch.")
-    return said
-
-
-def _write_labels(stream: ByteWriter, y: Tensor) -> None:
-    rows = (y if y.dim() == 2 else y[:, None]).tolist()
-    stream.write(b"".join(",".join(str(value) for value in row).encode() + b"\n" for row in rows))
-
-
-def _write_features(path: Path, x: Tensor) -> None:
-    if x.layout == torch.sparse_csr:
-        sp.save_npz(path, features_to_scipy(x))
-    else:
-        np.savez_compressed(path, x=as_numpy(x))
 
 
 def _write_json(path: Path, content: JsonObject) -> None:
@@ -433,4 +415,4 @@ def _encode(content: JsonObject) -> bytes:
     try:
         return msgspec.json.encode(content, enc_hook=plain)
     except (TypeError, UnicodeEncodeError) as error:
-        raise DataError(f"Ids, attributes and provenance must be what JSON can hold: {error}.") from error
+        raise DataError(f"JSON cannot store the ids, attributes or provenance. Cause: {error}.") from error

@@ -1,4 +1,4 @@
-"""The file formats, and reading and writing a dataset in the one that a file name asks for."""
+"""The registry of file formats, and functions that read and write a dataset in any of them."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from edhnn.data.limits import Limits
 from edhnn.errors import UsageError, unknown_name
 from edhnn.io import cornell, folder, hmetis
 from edhnn.io.file_format import FileFormat, TableRequest
-from edhnn.io.files import check_can_write
+from edhnn.io.files import check_can_write, usage_errors
 from edhnn.io.hif import conversion
 from edhnn.io.tables import writer
 
 FORMATS: dict[str, FileFormat] = {
-    found.name: found
-    for found in (
+    entry.name: entry
+    for entry in (
         conversion.FORMAT,
         writer.FORMAT,
         cornell.FORMAT,
@@ -27,7 +27,7 @@ FORMATS: dict[str, FileFormat] = {
         hmetis.FORMAT,
     )
 }
-"""Every file format by name. Reading, writing, messages and the contract tests run over it."""
+"""Every file format by name. Reading, writing, messages and the contract tests use it."""
 
 if TYPE_CHECKING:
     Format: TypeAlias = str
@@ -36,59 +36,60 @@ else:
 
 
 def detect_format(path: Path) -> Format:
-    """Return the format of a file or folder, from its name and, for folders, what is in it.
+    """Return the format of a file from its name, or of a folder from its content.
 
     Raises:
-        UsageError: if there is nothing at ``path``, or it is of no known format.
+        UsageError: if ``path`` does not exist or its format is unknown.
     """
-    try:
+    with usage_errors(path, "read"):
         is_folder, exists = path.is_dir(), path.exists()
-    except OSError as error:
-        raise UsageError(f"'{path}' cannot be read: {(error.strerror or str(error)).lower()}.") from error
     if is_folder:
-        return _format_of_folder(path)
+        signs = [(entry, *entry.sign) for entry in FORMATS.values() if entry.sign is not None]
+        signs.sort(key=lambda sign: not sign[0].is_folder)  # a dataset folder wins over files in a folder
+        for entry, pattern, _ in signs:
+            if any(path.glob(pattern)):
+                return entry.name
+        raise UsageError(f"The folder '{path}' must contain {' or '.join(words for *_, words in signs)}.")
     if not exists:
-        raise UsageError(f"There is no file or folder '{path}'.")
+        raise UsageError(f"File or folder not found: '{path}'.")
     name = format_by_name(path)
     if FORMATS[name].is_folder:
-        raise _unknown(path, "--format")
+        raise _unknown_format(path)
     return name
 
 
-def _format_of_folder(path: Path) -> Format:
-    signed = [found for found in FORMATS.values() if found.sign is not None]
-    signed.sort(key=lambda found: not found.is_folder)  # a dataset folder before files in a folder
-    for found in signed:
-        if found.sign is not None and any(path.glob(found.sign[0])):
-            return found.name
-    raise UsageError(f"The folder '{path}' must hold {' or '.join(found.sign[1] for found in signed if found.sign)}.")
-
-
 def format_by_name(path: Path, *, writing: bool = False) -> Format:
-    """Return the format that a file name asks for, for reading or writing."""
-    found = next((name for name, each in FORMATS.items() if each.is_asked_by(path)), None)
-    if found is not None:
-        return found
+    """Return the format of a file to read or write, from its name alone.
+
+    Raises:
+        UsageError: if no format has such names.
+    """
+    for name, entry in FORMATS.items():
+        if entry.matches(path):
+            return name
     if path.name.lower().removesuffix(".gz").endswith((".pickle", ".pkl")):
         if writing:
             raise UsageError(
-                f"Pickles can run code when read, so none is written. Got '{path.name}': choose .hif.json, or a folder."
+                f"Pickles are not written, because reading one can run code. Got '{path.name}'. "
+                "Choose a name that ends in .hif.json, or a folder."
             )
         raise UsageError(
-            f"'{path.name}' is a pickle, and pickles can run code when read. "
-            "If it is a dataset of the HyperGCN kind, convert it: edhnn data convert --legacy-pickle IN OUT."
+            f"'{path.name}' is a pickle. It is not read, because reading one can run code. If it belongs to a dataset "
+            "in the layout of HyperGCN, read it with edhnn.io.read_legacy_pickle, or convert it with the command "
+            "edhnn data convert --legacy-pickle IN OUT."
         )
-    raise _unknown(path, "--to" if writing else "--format")
+    raise _unknown_format(path)
 
 
-def _unknown(path: Path, option: str) -> UsageError:
-    patterns = ", ".join(pattern for found in FORMATS.values() for pattern in found.patterns)
+def _unknown_format(path: Path) -> UsageError:
+    patterns = ", ".join(pattern for entry in FORMATS.values() for pattern in entry.patterns)
     return UsageError(
-        f"The format of '{path.name}' is not known by its name. Known: {patterns}. Say which with {option}."
+        f"The format of '{path.name}' cannot be determined from its name. Known names: {patterns}. "
+        "Name the format with `format=`."
     )
 
 
-def _chosen(name: Format) -> FileFormat:
+def _find_format(name: Format) -> FileFormat:
     if name not in FORMATS:
         raise unknown_name("format", name, FORMATS)
     return FORMATS[name]
@@ -105,16 +106,16 @@ def read_dataset(
     table: TableRequest | None = None,
     limits: Limits | None = None,
 ) -> NodeDataset:
-    r"""Read a hypergraph with what is known about its nodes, from a file or folder of any known format.
+    r"""Read a hypergraph, its labels, features and attributes from a file or folder of any known format.
 
     Args:
         path: HIF (``.hif.json``), incidence table (``.csv``, ``.tsv``, ``.parquet``), Cornell text, dataset folder or
             hMETIS (``.hgr``); text formats may be gzip-compressed.
-        format: The format, where the name does not say it: a key of `FORMATS`.
-        label: The attribute or column that is the label, or several of them; guessed if not given.
-        features: The attribute or column that is the feature, or several; all other numbers if not given.
-        task: What the labels are; inferred from them if not given.
-        keep_missing: Keep missing feature values as NaN instead of refusing them.
+        format: The format, a key of `FORMATS`; by default it follows from the name.
+        label: The attribute or column that is the label, or several of them; guessed by default.
+        features: The attribute or column that is the feature, or several; by default all other columns of numbers.
+        task: The kind of the labels; by default it is inferred from their values.
+        keep_missing: Keep missing feature values as NaN instead of raising an error.
         table: Columns and neighbouring files of incidence tables.
         limits: Size limits.
 
@@ -122,8 +123,8 @@ def read_dataset(
         The dataset.
 
     Raises:
-        DataError: if the content breaks a rule; file, place and remedy are named.
-        UsageError: if there is no such file, or an option does not apply to its format.
+        DataError: if the content is invalid. The message names the file, the line or record, and a remedy.
+        UsageError: if the file does not exist, or an option does not apply to its format.
 
     Example:
         >>> import edhnn, pathlib, tempfile
@@ -133,32 +134,32 @@ def read_dataset(
         ...     edhnn.read_dataset(file).hypergraph
         Hypergraph(num_nodes=2, num_edges=2, num_incidences=3)
     """
-    path, limits = Path(path), limits or Limits()
-    chosen = _chosen(format or detect_format(path))
+    path = Path(path)
+    entry = _find_format(format or detect_format(path))
     columns = ColumnRequest(
         label=None if label is None else names_in(label),
         features=None if features is None else names_in(features),
         task=task,
         keep_missing=keep_missing,
     )
-    if table is not None and chosen.options != "tables":
+    if table is not None and entry.options != "tables":
         raise UsageError(
-            f"Column and table options apply to CSV, TSV and Parquet. '{path.name}' is read as {chosen.name}."
+            f"Column and table options apply to CSV, TSV and Parquet only. '{path.name}' is read as {entry.name}."
         )
-    if chosen.options == "none" and columns != ColumnRequest(keep_missing=keep_missing):
+    if entry.options == "none" and columns != ColumnRequest(keep_missing=keep_missing):
         raise UsageError(
-            f"Label, feature and task options do not apply to '{path.name}', which is read as {chosen.name}."
+            f"Label, feature and task options do not apply to '{path.name}', which is read as {entry.name}."
         )
-    return chosen.read(path, replace(table or TableRequest(), columns=columns), limits)
+    return entry.read(path, replace(table or TableRequest(), columns=columns), limits or Limits())
 
 
 class Written(NamedTuple):
-    """What a writer did.
+    """The result of `write_dataset`.
 
     Attributes:
         paths: The files or the folder written.
-        dropped: What the format cannot hold of the dataset, in words; empty if nothing.
-        removed: Neighbours that were there and would have been read along with the new file.
+        dropped: The parts of the dataset that the format cannot store; empty if it stores all.
+        removed: Older neighbouring files that a reader would have read together with the new file.
     """
 
     paths: list[Path]
@@ -173,20 +174,20 @@ def write_dataset(
     format: Format | None = None,  # noqa: A002  # the word users know
     overwrite: bool = False,
 ) -> Written:
-    """Write a dataset in the format its name asks for, each file whole or not at all.
+    """Write a dataset in the format that the name of the target implies. A failure leaves no partial file.
 
     Args:
         dataset: The dataset.
         target: ``.hif.json``, ``.csv``, ``.tsv``, ``.parquet``, ``.hgr``, ``hyperedges-NAME.txt``, or a folder name.
-        format: The format, where the name does not say it: a key of `FORMATS`.
-        overwrite: Replace what is there. Neighbours that would be read along with the new file are removed.
+        format: The format, a key of `FORMATS`; by default it follows from the name.
+        overwrite: Replace existing files, and remove neighbours that a reader would read together with the new file.
 
     Returns:
         What was written, dropped and removed.
 
     Raises:
-        DataError: if the format cannot hold the hypergraph itself.
-        UsageError: if something is there already.
+        DataError: if the format cannot store the hypergraph itself.
+        UsageError: if the target exists already.
 
     Example:
         >>> import edhnn, pathlib, tempfile
@@ -198,12 +199,12 @@ def write_dataset(
         True
     """
     target = Path(target)
-    chosen = _chosen(format or format_by_name(target, writing=True))
-    files = chosen.files(target)
-    check_can_write(*files, overwrite=overwrite, folder=chosen.is_folder)
-    written = chosen.write(dataset, target)
+    entry = _find_format(format or format_by_name(target, writing=True))
+    files = entry.files(target)
+    check_can_write(*files, overwrite=overwrite, folder=entry.is_folder)
+    written = entry.write(dataset, target)
     removed = [path for path in files if path not in written and path.exists()]
     for stale in removed:
         stale.unlink()
-    dropped = [*dataset.provenance.details.get("left_behind", ()), *chosen.dropped(dataset, target)]
+    dropped = [*dataset.provenance.details.get("left_behind", ()), *entry.dropped(dataset, target)]
     return Written(written, dropped, removed)

@@ -1,7 +1,7 @@
 """hMETIS `.hgr`: a header `hyperedges nodes [format]`, then a line of 1-based node numbers per hyperedge.
 
-Format 1 puts an integer weight first on every hyperedge line, format 10 adds a line with a weight per node after the
-hyperedges, 11 does both. Lines that start with ``%`` are comments.
+In format 1 every hyperedge line starts with an integer weight. In format 10 a line with the weight of each node follows
+the hyperedges. Format 11 has both. Lines that start with ``%`` are comments.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def read_hmetis(path: Path, limits: Limits) -> NodeDataset:
         limits: Size limits.
 
     Returns:
-        The dataset; ids are the 1-based numbers of the file, node weights are the node attribute `weight`.
+        The dataset. Its ids are the 1-based numbers of the file. Node weights become the node attribute `weight`.
 
     Raises:
         DataError: if the header and the lines disagree, or a node number is out of range.
@@ -45,7 +45,7 @@ def read_hmetis(path: Path, limits: Limits) -> NodeDataset:
     if len(sizes) < expected or sizes[expected:].any():
         given = int(np.flatnonzero(sizes)[-1]) + 1
         raise DataError(
-            f"The header promises {expected} lines ({num_edges} hyperedges"
+            f"The header declares {expected} lines ({num_edges} hyperedges"
             f"{f' and {num_nodes} node weights' if node_weighted else ''}). Got {given}.",
             path=path,
         )
@@ -54,8 +54,8 @@ def read_hmetis(path: Path, limits: Limits) -> NodeDataset:
     stop = begin + int(edge_lines.sum())
     content, edge_weight = numbers[begin:stop], None
     if (edge_lines < 1 + edge_weighted).any():
-        place = int(np.argmin(edge_lines))
-        raise DataError("A hyperedge must have a node, in this format.", path=path, where=f"hyperedge {place + 1}")
+        empty = int(np.argmin(edge_lines))
+        raise DataError("A hyperedge must have at least one node.", path=path, where=f"hyperedge {empty + 1}")
     if edge_weighted:
         firsts = np.cumsum(edge_lines) - edge_lines
         edge_weight = torch.from_numpy(content[firsts].astype(np.float64))
@@ -64,13 +64,13 @@ def read_hmetis(path: Path, limits: Limits) -> NodeDataset:
     wrong = np.flatnonzero((content < 1) | (content > num_nodes))
     if len(wrong):
         raise DataError(
-            f"Node numbers must lie in 1..{num_nodes}, by the header. Got {content[wrong[0]]}.",
+            f"Node numbers must be from 1 to {num_nodes}, the number in the header. Got {content[wrong[0]]}.",
             path=path,
             where=f"hyperedge {edge[wrong[0]] + 1}",
         )
     weights = numbers[stop : stop + num_nodes].tolist() if node_weighted else None
     if weights is not None and (sizes[1 + num_edges : expected] != 1).any():
-        raise DataError("Every node weight must stand on a line of its own.", path=path)
+        raise DataError("Each node weight must be on a separate line.", path=path)
     hypergraph = Hypergraph(torch.from_numpy(content - 1), torch.from_numpy(edge), num_nodes, num_edges, edge_weight)
     return NodeDataset(
         name=path.name.removesuffix(".gz").removesuffix(".hgr"),
@@ -90,32 +90,32 @@ def _header(path: Path, numbers: IntArray, sizes: IntArray) -> tuple[int, int, i
             f"The header must be 'hyperedges nodes' or 'hyperedges nodes format' with format 1, 10 or 11. "
             f"Got '{shown}'.",
             path=path,
-            where="the first line that is no comment",
+            where="the first line that is not a comment",
         )
     num_edges, num_nodes = int(numbers[0]), int(numbers[1])
     if num_edges > len(sizes):
-        raise DataError(f"The header promises {num_edges} hyperedges. Got {len(sizes) - 1} lines.", path=path)
+        raise DataError(f"The header declares {num_edges} hyperedges. Got {len(sizes) - 1} lines.", path=path)
     return num_edges, num_nodes, form
 
 
 def write_hmetis(dataset: NodeDataset, target: Path) -> list[Path]:
-    """Write an hMETIS file; whole-number hyperedge weights and the node attribute `weight` go along."""
+    """Write an hMETIS file, with hyperedge weights and the node attribute `weight` if they are integers."""
     hypergraph = dataset.hypergraph
     empty = int((hypergraph.edge_size == 0).sum())
     if empty:
         raise DataError(
-            f"hMETIS holds no empty hyperedges; there are {empty}.", remedy="Write HIF or a folder instead."
+            f"hMETIS cannot store empty hyperedges. Got {empty}.", remedy="Write HIF or a dataset folder instead."
         )
-    edge_weight = _whole("hyperedge", hypergraph.edge_weight)
-    node_weight = _whole("node", dataset.node_attributes.get("weight"))
+    edge_weight = _integer_weights("hyperedge", hypergraph.edge_weight)
+    node_weight = _integer_weights("node", dataset.node_attributes.get("weight"))
     form = (10 if node_weight else 0) + (1 if edge_weight else 0)
     with atomic_file(target) as path, compressed_by_name(path, target.name) as stream:
         header = f"{hypergraph.num_edges} {hypergraph.num_nodes}{f' {form}' if form else ''}\n"
         stream.write(header.encode())
         if edge_weight:
-            lines = hypergraph.hyperedges()
-            for weight, line in zip(edge_weight, lines, strict=True):
-                stream.write(" ".join(str(number) for number in (weight, *(v + 1 for v in line))).encode() + b"\n")
+            for weight, members in zip(edge_weight, hypergraph.hyperedges(), strict=True):
+                numbers = (weight, *(node + 1 for node in members))
+                stream.write(" ".join(str(number) for number in numbers).encode() + b"\n")
         else:
             write_integer_lines(stream, hypergraph, offset=1, separator=b" ")
         if node_weight:
@@ -125,16 +125,13 @@ def write_hmetis(dataset: NodeDataset, target: Path) -> list[Path]:
 
 def _dropped(dataset: NodeDataset, _: Path) -> list[str]:
     dropped = dropped_parts(dataset, holds=("edge_weight", "weight"))
-    if any(type(_plain(weight)) is not int for weight in dataset.node_attributes.get("weight", ())):
-        dropped.append("that the node weights are not integers (written as whole numbers)")
+    for weight in dataset.node_attributes.get("weight", ()):
+        if type(weight.item() if isinstance(weight, np.generic | Tensor) else weight) is not int:
+            return [*dropped, "the type of the node weights (written as integers)"]
     return dropped
 
 
-def _plain(value: object) -> object:
-    return value.item() if isinstance(value, np.generic | Tensor) else value
-
-
-def _whole(kind: str, weights: object) -> list[int] | None:
+def _integer_weights(kind: str, weights: object) -> list[int] | None:
     if weights is None:
         return None
     try:
@@ -143,7 +140,7 @@ def _whole(kind: str, weights: object) -> list[int] | None:
         array = np.array([np.nan])
     if not (np.isfinite(array) & (array == np.floor(array)) & (array >= 0) & (array < 2**53)).all():
         raise DataError(
-            f"hMETIS holds whole-number {kind} weights only, 0 or more and less than 2 to the 53rd.",
+            f"In hMETIS, {kind} weights must be integers of 0 or more and less than 2**53.",
             remedy="Round them, or write HIF instead.",
         )
     return [int(weight) for weight in array]

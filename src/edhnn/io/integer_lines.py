@@ -1,8 +1,8 @@
 """Lines of non-negative integers, parsed without a Python loop over the numbers.
 
-The text formats of the field (Cornell, the dataset folder, hMETIS) are lines of node numbers. A block of whole lines
-is looked at as an array of bytes: runs of digits are the tokens, and their values are built digit by digit for all
-tokens at once, so the Python loop runs over at most 18 digit places.
+Cornell text, the dataset folder and hMETIS consist of lines of node numbers. A block of whole lines is an array of
+bytes, in which runs of digits are the tokens. Their values are built digit by digit for all tokens at once, so the
+Python loop has at most 18 iterations.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ def read_integer_lines(
         path: The file.
         limits: Size limits.
         commas: Whether commas separate the numbers; otherwise blanks do.
-        comment: Lines that start with this byte are passed over (hMETIS: ``%``).
+        comment: Lines that start with this byte are skipped (hMETIS: ``%``).
 
     Returns:
-        All numbers, and how many stand on each line (0 for an empty line).
+        All numbers, and the count of numbers on each line (0 for an empty line).
     """
     with open_limited(path, limits) as stream:
         return IntegerLines(stream, path, limits, commas=commas, comment=comment).read_all()
@@ -44,14 +44,14 @@ def read_integer_lines(
 
 @final
 class IntegerLines:
-    """Reads lines of integers from a binary stream.
+    """A parser of lines of integers in a binary stream.
 
     Args:
         stream: The text, as bytes.
-        path: Named in errors.
-        limits: Bounds the length of a line.
+        path: The file, for error messages.
+        limits: Size limits, here the length of a line.
         commas: Whether commas separate the numbers; otherwise blanks do.
-        comment: Lines that start with this byte are passed over (hMETIS: ``%``).
+        comment: Lines that start with this byte are skipped (hMETIS: ``%``).
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class IntegerLines:
         self._line_numbers: Sequence[int] = ()
 
     def read_all(self) -> tuple[IntArray, IntArray]:
-        """All numbers, and how many stand on each line (0 for an empty line)."""
+        """Return all numbers, and the count of numbers on each line (0 for an empty line)."""
         values, sizes = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
         for block in self._blocks():
             block_values, block_sizes = self._parse(block)
@@ -72,7 +72,7 @@ class IntegerLines:
         return np.concatenate(values), np.concatenate(sizes)
 
     def _blocks(self) -> Iterator[bytes]:
-        """Blocks of whole lines, line ends made uniform and comments taken out."""
+        """Yield blocks of whole lines with LF line ends and without comments."""
         rest = b""
         while chunk := self._stream.read(_BLOCK_BYTES):
             rest += chunk
@@ -87,40 +87,33 @@ class IntegerLines:
 
     def _without_comments(self, block: bytes) -> bytes:
         block = block.replace(b"\r\n", b"\n")
-        lines = block.split(b"\n")[:-1] if self._comment is not None and self._comment in block else None
-        if lines is None or self._comment is None:
+        if self._comment is None or self._comment not in block:
             self._line_numbers = range(self.line + 1, self.line + 1 + block.count(b"\n"))
             return block
-        kept = [place for place, line in enumerate(lines) if not line.startswith(self._comment)]
-        self._line_numbers = [self.line + 1 + place for place in kept]
-        self.line += len(lines) - len(kept)
-        return b"".join(lines[place] + b"\n" for place in kept)
+        lines = block.split(b"\n")[:-1]
+        content = [index for index, line in enumerate(lines) if not line.startswith(self._comment)]
+        self._line_numbers = [self.line + 1 + index for index in content]
+        self.line += len(lines) - len(content)
+        return b"".join(lines[index] + b"\n" for index in content)
 
     def _parse(self, block: bytes) -> tuple[IntArray, IntArray]:
         text = np.frombuffer(block, dtype=np.uint8)
         digit = (text - ord("0")) < 10  # unsigned, so everything below "0" wraps to large values
-        self._check_alphabet(text, digit, block)
+        allowed = digit | (text == _NEWLINE) | (text == ord(" ")) | (text == (_COMMA if self._commas else ord("\t")))
+        if not allowed.all():
+            raise self._error(block, int(np.argmin(allowed)))
         step = np.diff(digit.astype(np.int8), prepend=0, append=0)
         starts, stops = np.flatnonzero(step == 1), np.flatnonzero(step == -1)
         line_ends = np.flatnonzero(text == _NEWLINE)
         line_of = np.searchsorted(line_ends, starts)
         sizes = np.bincount(line_of, minlength=len(line_ends))
-        self._check_digits(starts, stops, block)
+        too_long = np.flatnonzero(stops - starts > _MAX_DIGITS)
+        if len(too_long):
+            raise self._error(block, int(starts[too_long[0]]))
         if self._commas:
             self._check_commas(text, starts, line_of, line_ends, sizes, block)
         self.line += len(line_ends)
         return _values(text, starts, stops), sizes
-
-    def _check_alphabet(self, text: npt.NDArray[np.uint8], digit: npt.NDArray[np.bool_], block: bytes) -> None:
-        allowed = digit | (text == _NEWLINE) | (text == ord(" "))
-        allowed |= text == (_COMMA if self._commas else ord("\t"))
-        if not allowed.all():
-            raise self._error(block, int(np.flatnonzero(~allowed)[0]))
-
-    def _check_digits(self, starts: IntArray, stops: IntArray, block: bytes) -> None:
-        long = np.flatnonzero(stops - starts > _MAX_DIGITS)
-        if len(long):
-            raise self._error(block, int(starts[long[0]]))
 
     def _check_commas(
         self,
@@ -131,13 +124,13 @@ class IntegerLines:
         sizes: IntArray,
         block: bytes,
     ) -> None:
-        """On a line of n numbers stand n - 1 commas (none if n is 0), and k of them before number k, from 0."""
+        """Check that a line of n numbers has n - 1 commas (none if n is 0), and k commas before number k, from 0."""
         commas = np.flatnonzero(text == _COMMA)
         on_line = np.bincount(np.searchsorted(line_ends, commas), minlength=len(line_ends))
         wrong = on_line != np.maximum(sizes - 1, 0)
         commas_before, numbers_before = np.cumsum(on_line) - on_line, np.cumsum(sizes) - sizes
-        place = np.arange(len(starts)) - numbers_before[line_of]
-        wrong[line_of[np.searchsorted(commas, starts) - commas_before[line_of] != place]] = True
+        position = np.arange(len(starts)) - numbers_before[line_of]
+        wrong[line_of[np.searchsorted(commas, starts) - commas_before[line_of] != position]] = True
         if wrong.any():
             raise self._error(block, int(line_ends[np.argmax(wrong)]))
 
@@ -147,7 +140,7 @@ class IntegerLines:
         number = self._line_numbers[block.count(b"\n", 0, offset)]
         separator = "commas" if self._commas else "blanks"
         return DataError(
-            f"The line must be non-negative integers of at most {_MAX_DIGITS} digits separated by {separator}. "
+            f"The line must contain non-negative integers of at most {_MAX_DIGITS} digits separated by {separator}. "
             f"Got '{line[:60]}{'...' if len(line) > 60 else ''}'.",
             path=self._path,
             where=f"line {number}",
@@ -157,7 +150,7 @@ class IntegerLines:
 def _values(text: npt.NDArray[np.uint8], starts: IntArray, stops: IntArray) -> IntArray:
     lengths = stops - starts
     values = np.zeros(len(starts), dtype=np.int64)
-    for place in range(int(lengths.max(initial=0))):
-        longer = np.flatnonzero(lengths > place)
-        values[longer] = values[longer] * 10 + (text[starts[longer] + place] - ord("0"))
+    for digit in range(int(lengths.max(initial=0))):
+        longer = np.flatnonzero(lengths > digit)
+        values[longer] = values[longer] * 10 + (text[starts[longer] + digit] - ord("0"))
     return values

@@ -1,6 +1,6 @@
-"""JSON: files written whole or not at all, lines of a log, and what JSON can hold.
+"""JSON files, JSON lines, and checks for values that JSON cannot store.
 
-JSON has no infinity and no NaN, and encoders write null for them. So they are looked for first.
+JSON has no infinity and no NaN, and encoders write null for them. So callers search for them before they encode.
 """
 
 from __future__ import annotations
@@ -22,29 +22,29 @@ from edhnn.typing import JsonObject
 
 
 def read_json(path: Path) -> JsonObject:
-    """Read an object.
+    """Read a JSON object.
 
     Raises:
-        DataError: if the file is not JSON or holds something else.
+        DataError: if the file is not JSON or contains another value.
     """
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, OSError) as error:
         raise DataError(f"The file must be JSON. Cause: {error}.", path=path) from error
     if not isinstance(content, dict):
-        raise DataError(f"The file must hold a JSON object. Got {type(content).__name__}.", path=path)
+        raise DataError(f"The file must contain a JSON object. Got {type(content).__name__}.", path=path)
     return content
 
 
 def write_json(content: JsonObject, path: Path) -> None:
-    """Write an object."""
+    """Write a JSON object atomically."""
     with atomic_file(path) as temporary:
         text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
         temporary.write_text(text + "\n", encoding="utf-8")
 
 
 def json_line(content: JsonObject) -> str:
-    """Return an object as a line; numbers that JSON lacks become null."""
+    """Return an object as one line of JSON; infinity and NaN become null."""
     return json.dumps(finite(content), allow_nan=False, ensure_ascii=False) + "\n"
 
 
@@ -63,20 +63,20 @@ def describe_error(error: Exception) -> str:
 
 
 def plain(value: Any) -> Any:
-    """Return arrays and their scalars as lists and numbers; encoders call it for what they do not know."""
+    """Return an array or one of its scalars as a list or a number. Encoders call this for unknown types."""
     if isinstance(value, np.ndarray | np.generic | Tensor):
         return value.tolist()
-    raise TypeError(f"{type(value).__name__} is not")
+    raise TypeError(f"values of type {type(value).__name__} are not supported")
 
 
 def split_json(content: Mapping[str, Any], above: str = "") -> tuple[JsonObject, list[str]]:
-    """Return the entries that JSON holds, arrays as lists, and the names of the others (``outer.inner``)."""
-    held: JsonObject = {}
+    """Return the entries that JSON can store, arrays as lists, and the names of the others (``outer.inner``)."""
+    storable: JsonObject = {}
     others: list[str] = []
     for key, value in content.items():
         name = f"{above}{key}"
         if isinstance(value, Mapping) and all(isinstance(inner, str) for inner in value):
-            held[key], inside = split_json(value, f"{name}.")
+            storable[key], inside = split_json(value, f"{name}.")
             others += inside
             continue
         try:
@@ -85,41 +85,41 @@ def split_json(content: Mapping[str, Any], above: str = "") -> tuple[JsonObject,
             others.append(name)
             continue
         if _first_not_finite(value) is None:
-            held[key] = msgspec.json.decode(text)
+            storable[key] = msgspec.json.decode(text)
         else:
             others.append(name)
-    return held, others
+    return storable, others
 
 
 def dropped_details(dataset: NodeDataset) -> list[str]:
-    """Name the details of a dataset's provenance that JSON, and so HIF and a dataset folder, cannot hold."""
+    """Name the details of a dataset's provenance that JSON cannot store, and so neither HIF nor a dataset folder."""
     return [f"the detail '{name}' of its provenance" for name in split_json(dataset.provenance.details)[1]]
 
 
 def need_finite_attributes(dataset: NodeDataset, holder: str) -> None:
-    """Raise a data error if an attribute holds an infinity or NaN, however deep in it.
+    """Raise a `DataError` if an attribute contains infinity or NaN, at any depth.
 
     Args:
         dataset: The dataset.
-        holder: The format, for the error.
+        holder: The format, for the message.
     """
     for kind, ids, columns in (
         ("node", dataset.node_ids, dataset.node_attributes),
         ("hyperedge", dataset.edge_ids, dataset.edge_attributes),
     ):
         for name, column in columns.items():
-            for place, value in enumerate(column):
+            for index, value in enumerate(column):
                 wrong = _first_not_finite(value)
                 if wrong is not None:
                     raise DataError(
-                        f"{holder} holds finite numbers only. The {kind} attribute '{name}' has {wrong}.",
-                        where=f"{kind} {ids[place]!r}",
-                        remedy="Put None where nothing is known, or leave the attribute out.",
+                        f"{holder} can store finite numbers only. The {kind} attribute '{name}' contains {wrong}.",
+                        where=f"{kind} {ids[index]!r}",
+                        remedy="Use None for a missing value, or leave the attribute out.",
                     )
 
 
 def _first_not_finite(value: Any) -> float | None:
-    """Return the first infinity or NaN in a value, its lists and its dictionaries; ``None`` if there is none."""
+    """Return the first infinity or NaN in a value, its lists and dictionaries; ``None`` if all are finite."""
     if isinstance(value, np.ndarray | np.generic | Tensor):
         value = value.tolist()
     if isinstance(value, float):

@@ -1,11 +1,11 @@
-"""The release folders of HyperGCN, AllSet and ED-HNN: `hypergraph.pickle`, `labels.pickle`, `features.pickle`.
+"""The release folders of HyperGCN, AllSet and ED-HNN, which consist of pickles.
 
-`hypergraph.pickle` is a dictionary from hyperedge id to the 0-based numbers of its nodes, in the order of the
-hyperedges; `labels.pickle` a class per node, or a one-hot row per node; `features.pickle`, which may be absent, a scipy
-matrix or an array with a row per node.
+    hypergraph.pickle   a dictionary from hyperedge id to the 0-based numbers of its nodes
+    labels.pickle       a class or a one-hot row per node
+    features.pickle     a scipy matrix or an array with a row per node (optional)
 
-Each pickle is read by a process of its own (`unpickle.py`) with an allow-list of names, bounded memory and bounded
-time. It hands plain arrays back, and this module checks what they mean.
+A separate process (`unpickle.py`) reads each pickle, with an allow-list of names, bounded memory and bounded time. It
+returns plain arrays, and this module checks their meaning.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ _CHILD = Path(__file__).with_name("unpickle.py")
 
 
 def read_legacy_pickle(path: Path, limits: Limits) -> NodeDataset:
-    """Read a release folder without running its pickles.
+    """Read a release folder without executing code from its pickles.
 
     Args:
         path: The folder, or one of the pickles in it.
         limits: Size limits, for each file.
 
     Returns:
-        The dataset. Hyperedge ids are the keys of the dictionary where they are text or integers. Classes that are
-        not numbered 0, 1, ... are numbered in ascending order and keep their numbers as names.
+        The dataset. Hyperedge ids are the keys of the dictionary if all are text or integers. Classes that are
+        not numbered 0, 1, ... are numbered in ascending order, and their original numbers become their names.
 
     Raises:
-        DataError: if a pickle is broken, mentions anything that is not data, or the files disagree.
+        DataError: if a pickle is broken or refers to anything but data, or if the files disagree.
         UsageError: if `hypergraph.pickle` or `labels.pickle` is missing.
     """
     folder = path.parent if path.is_file() else path
@@ -61,7 +61,7 @@ def read_legacy_pickle(path: Path, limits: Limits) -> NodeDataset:
     hypergraph, edge_ids = _hypergraph(pickled, len(y))
     notes = merged_note(hypergraph)
     if edge_ids is None:
-        notes += ("The hyperedge ids were neither text nor integers; they are numbered.",)
+        notes += ("hyperedge ids that are neither text nor integers were replaced by numbers",)
     return NodeDataset(
         name=folder.resolve().name,
         hypergraph=hypergraph,
@@ -75,7 +75,7 @@ def read_legacy_pickle(path: Path, limits: Limits) -> NodeDataset:
 
 
 class _Unpickled(NamedTuple):
-    """What a pickle holds: "dict", "array", "csr", "csc", "coo", or another thing in words; and its arrays."""
+    """The content of a pickle. ``form`` is "dict", "array", "csr", "csc", "coo", or a description of another value."""
 
     path: Path
     form: str
@@ -84,14 +84,14 @@ class _Unpickled(NamedTuple):
 
 
 def _unpickle(path: Path, limits: Limits) -> _Unpickled:
-    """Read one pickle in a limited process."""
+    """Read one pickle in a process with limited memory and time."""
     with open_limited(path, limits) as stream:
         data = stream.read()
     memory = BASE_MEMORY + MEMORY_PER_BYTE * len(data)
     seconds = BASE_SECONDS + len(data) // BYTES_PER_SECOND
     command = [sys.executable, "-P", str(_CHILD), str(memory), str(seconds)]
     too_long = LimitError(
-        f"Reading the pickle must take at most {seconds} s.",
+        f"Reading the pickle takes more than {seconds} s, the limit for a file of its size.",
         path=path,
         remedy="Save the data as text or .npz instead.",
     )
@@ -105,30 +105,29 @@ def _unpickle(path: Path, limits: Limits) -> _Unpickled:
         raise too_long
     if done.returncode:
         last = done.stderr.decode(errors="replace").strip().splitlines()[-1:] or [f"exit code {done.returncode}"]
-        raise DataError(f"The file must be an intact pickle of plain data. Reading it failed: {last[0]}.", path=path)
-    written, _, content = done.stdout.partition(b"\n")
-    facts = json.loads(written)
+        raise DataError(f"The file must be an intact pickle of plain data. Cause: {last[0]}.", path=path)
+    first_line, _, content = done.stdout.partition(b"\n")
+    facts = json.loads(first_line)
     if "error" in facts:
         kind = LimitError if facts["error"] == "limit" else DataError
         raise kind(facts["problem"], path=path, where=facts["where"], remedy=facts["remedy"])
-    arrays, at = {}, 0
+    arrays, offset = {}, 0
     for name, dtype, shape, column_major in facts["arrays"]:
         order: Literal["C", "F"] = "F" if column_major else "C"
-        values = np.frombuffer(content, "u1" if "b" in dtype else dtype, math.prod(shape), at).copy()
-        at += values.nbytes
+        values = np.frombuffer(content, "u1" if "b" in dtype else dtype, math.prod(shape), offset).copy()
+        offset += values.nbytes
         arrays[name] = (values != 0 if "b" in dtype else values).reshape(shape, order=order)
     return _Unpickled(path, facts["form"], facts, arrays)
 
 
 def _labels(pickled: _Unpickled) -> tuple[IntArray, tuple[NodeOrEdgeId, ...] | None]:
-    """The class of each node; the classes' own numbers if they are not 0, 1, ..."""
+    """Return the class of each node, and the original numbers of the classes unless they are 0, 1, ..."""
     if pickled.form != "array":
         raise DataError(f"Labels must be a list or an array of integers. Got {pickled.form}.", path=pickled.path)
     y = _label_numbers(pickled.arrays["values"], pickled.path)
     if y.min(initial=0) < UNLABELLED:
-        place = int(y.argmin())
-        problem = f"Labels must be 0 or more, or -1 for unlabelled. Got {y[place]}."
-        raise DataError(problem, path=pickled.path, where=f"label {place}")
+        problem = f"Labels must be 0 or more, or -1 for an unlabelled node. Got {y.min()}."
+        raise DataError(problem, path=pickled.path, where=f"label {y.argmin()}")
     names = np.unique(y[y != UNLABELLED])
     if (names == np.arange(len(names))).all():
         return y, None
@@ -138,22 +137,22 @@ def _labels(pickled: _Unpickled) -> tuple[IntArray, tuple[NodeOrEdgeId, ...] | N
 def _label_numbers(array: npt.NDArray[Any], path: Path) -> IntArray:
     if array.ndim == 0 or array.dtype.kind not in "biuf" or 0 in array.shape[1:]:
         got = f"an array of {array.dtype}, shape {array.shape}"
-        raise DataError(f"Labels must be an integer, or a one-hot row, per node. Got {got}.", path=path)
+        raise DataError(f"Labels must be an integer or a one-hot row for each node. Got {got}.", path=path)
     if array.ndim == 2 and array.shape[1] > 1:
         ones = (array == 1).sum(axis=1)
         wrong = np.flatnonzero((ones > 1) | ((array != 0) & (array != 1)).any(axis=1))
         if len(wrong):
             raise DataError(
-                "Every row of one-hot labels must hold 0s and at most one 1.",
+                "Every row of one-hot labels must consist of zeros and at most one 1.",
                 path=path,
                 where=f"row {wrong[0]}",
-                remedy="Several labels per node are not what this format holds.",
+                remedy="This format cannot store several labels per node.",
             )
         return np.where(ones == 0, UNLABELLED, array.argmax(axis=1)).astype(np.int64)
     array = array.reshape(-1)
     bound = float(2**53) if array.dtype.kind == "f" else 2**63 - 1
     if not ((array <= bound) & (array >= -bound)).all() or (array != np.trunc(array)).any():
-        raise DataError("Labels must be integers. The array holds other numbers.", path=path)
+        raise DataError("Labels must be integers. The array contains other numbers.", path=path)
     return array.astype(np.int64)
 
 
@@ -184,13 +183,13 @@ def _matrix(pickled: _Unpickled, shape: tuple[int, ...]) -> sp.csr_array:
         matrix.check_format(full_check=True)
         return matrix.tocsr()
     except ValueError as error:
-        problem = f"The parts of the sparse matrix must fit together. Cause: {error}."
+        problem = f"The sparse matrix is inconsistent. Cause: {error}."
         raise DataError(problem, path=pickled.path) from error
 
 
 def _as_float32(values: npt.NDArray[Any], path: Path) -> npt.NDArray[np.float32]:
-    """The values as native float32, which all of them must fit into."""
-    with np.errstate(over="ignore"):  # the check below finds what overflows
+    """Return the values as native float32, and check that all are finite."""
+    with np.errstate(over="ignore"):  # the check below finds values that overflow
         narrow = values.astype(np.float32)
     if not np.isfinite(narrow).all():
         wrong = values[~np.isfinite(narrow)][0]
@@ -199,25 +198,23 @@ def _as_float32(values: npt.NDArray[Any], path: Path) -> npt.NDArray[np.float32]
 
 
 def _hypergraph(pickled: _Unpickled, nodes: int) -> tuple[Hypergraph, Ids | None]:
-    """The hypergraph and the ids of its hyperedges, ``None`` if some key is neither text nor an integer."""
-    if pickled.form != "dict":
-        problem = f"The hypergraph must be a dictionary from hyperedge to its nodes. Got {_in_words(pickled.form)}."
+    """Return the hypergraph and the ids of its hyperedges, ``None`` if a key is neither text nor an integer."""
+    form = pickled.form
+    if form != "dict":
+        got = "a list or an array" if form == "array" else form if " " in form else f"a {form} matrix"
+        problem = f"The hypergraph must be a dictionary from hyperedge to its nodes. Got {got}."
         raise DataError(problem, path=pickled.path)
     keys, node = pickled.facts["keys"], pickled.arrays["members"]
     edge = np.repeat(np.arange(len(keys)), pickled.arrays["sizes"])
     wrong = np.flatnonzero((node < 0) | (node >= nodes))
     if len(wrong):
-        place = int(edge[wrong[0]])
+        number = int(edge[wrong[0]])
         raise DataError(
             f"Node numbers must be 0 or more and less than {nodes}, the number of labels. Got {node[wrong[0]]}.",
             path=pickled.path,
-            where=f"hyperedge number {place}" if keys[place] is None else f"hyperedge {ascii(keys[place])[:60]}",
+            where=f"hyperedge number {number}" if keys[number] is None else f"hyperedge {ascii(keys[number])[:60]}",
         )
     hypergraph = Hypergraph(torch.from_numpy(node), torch.from_numpy(edge), nodes, len(keys))
     if None in keys:
         return hypergraph, None
     return hypergraph, Ids(range(len(keys)) if keys == list(range(len(keys))) else keys)
-
-
-def _in_words(form: str) -> str:
-    return {"array": "a list or an array"}.get(form, form if " " in form else f"a {form} matrix")

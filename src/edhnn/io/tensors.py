@@ -1,4 +1,4 @@
-"""A dataset as one safetensors file, for worker processes: all that training needs of it, and no ids."""
+"""Safetensors files, and a dataset as one such file: the parts that worker processes need for training, without ids."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Tensors = dict[str, Tensor]
 
 
 def write_tensors(tensors: Tensors, path: Path, metadata: dict[str, str] | None = None) -> None:
-    """Write a safetensors file, whole or not at all."""
+    """Write a safetensors file atomically."""
     content = safetensors.torch.save(tensors, metadata)
     with atomic_file(path) as temporary, temporary.open("wb") as stream:
         stream.write(content)
@@ -30,25 +30,25 @@ def write_tensors(tensors: Tensors, path: Path, metadata: dict[str, str] | None 
 
 
 def read_tensors(path: Path, remedy: str) -> tuple[Tensors, dict[str, str]]:
-    """The tensors and the metadata of a safetensors file.
+    """Read the tensors and the metadata of a safetensors file.
 
     Raises:
-        DataError: if the file is missing or damaged; the message ends with the remedy.
+        DataError: if the file is missing or damaged. The message ends with the remedy.
     """
     try:
         with safetensors.safe_open(path, framework="pt") as file:
             return {name: file.get_tensor(name) for name in file.keys()}, file.metadata() or {}  # noqa: SIM118
     except FileNotFoundError as error:
-        raise DataError("There must be a file of this name. There is none.", path=path, remedy=remedy) from error
+        raise DataError("File not found.", path=path, remedy=remedy) from error
     except safetensors.SafetensorError as error:
-        raise DataError(f"The file must be intact safetensors. Got: {error}.", path=path, remedy=remedy) from error
+        raise DataError(f"The file must be intact safetensors. Cause: {error}.", path=path, remedy=remedy) from error
 
 
 _HYPERGRAPH = ("node_index", "edge_index", "edge_weight", "incidence_weight")
 
 
 def write_training_data(dataset: NodeDataset, path: Path) -> None:
-    """Write hypergraph, features and labels."""
+    """Write the hypergraph, features and labels of a dataset."""
     hypergraph, x, y = dataset.hypergraph, dataset.x, dataset.y
     assert x is not None and y is not None
     tensors = {name: getattr(hypergraph, name) for name in _HYPERGRAPH}
@@ -67,13 +67,13 @@ def write_training_data(dataset: NodeDataset, path: Path) -> None:
         "feature_names": dataset.feature_names,
         "reading": dataset.reading,
     }
-    kept = {name: tensor.contiguous() for name, tensor in tensors.items() if tensor is not None}
-    write_tensors(kept, path, {"dataset": json.dumps(facts)})
+    present = {name: tensor.contiguous() for name, tensor in tensors.items() if tensor is not None}
+    write_tensors(present, path, {"dataset": json.dumps(facts)})
 
 
 def read_training_data(path: Path) -> NodeDataset:
-    """Read what `write_training_data` wrote."""
-    tensors, metadata = read_tensors(path, "Start the run again with --resume.")
+    """Read a file of `write_training_data`."""
+    tensors, metadata = read_tensors(path, "Start the run again with `resume=True`.")
     facts = json.loads(metadata["dataset"])
     hypergraph = Hypergraph(
         tensors["node_index"],

@@ -1,11 +1,11 @@
-"""Unpickle standard input and write what it holds to standard output: a line of JSON, then the bytes of its arrays.
+"""Unpickle standard input and write its content to standard output: a line of JSON, then the bytes of the arrays.
 
-`edhnn.io.legacy_pickle` runs this file as a process of its own. A pickle is a program: it names classes and functions,
-calls them, and sets the state of what they return. `find_class` gives it the names of `ALLOWED` only. Each is a plain
-container or a stand-in of ours that checks its arguments, so no function of numpy or scipy is called with arguments
-that the pickle chose. The operating system bounds the memory and the time of the process (see ADR 0015).
+`edhnn.io.legacy_pickle` runs this file in a separate process. A pickle is a program: it names classes and functions,
+calls them, and sets the state of the results. `find_class` resolves only the names in `ALLOWED`. Each is a plain
+container or a stand-in of this module that checks its arguments, so no function of numpy or scipy receives arguments
+from the pickle. The operating system bounds the memory and the time of the process (see ADR 0015).
 
-The file imports the standard library and nothing else, so that the process starts fast.
+The file imports only the standard library, so that the process starts fast.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from typing import Any
 
 try:
     import resource
-except ImportError:  # Windows has no such limits; the parent bounds the time
+except ImportError:  # Windows has no such limits; there the parent process bounds the time
     resource = None  # type: ignore[assignment]
 
 _STRUCT = dict(zip("b1 i1 i2 i4 i8 u1 u2 u4 u8 f2 f4 f8".split(), "?bhiqBHIQefd", strict=True))  # noqa: SIM905
 _TEXT = re.compile(r"[SU][1-9][0-9]{0,5}")
 _MAX_LENGTH = 2**31 - 1
 _REMEDY = (
-    "Pickles run code, so only plain containers, numpy arrays and scipy CSR, CSC or COO matrices are read from one. "
-    "If you trust the file, load it where it was made and save it as text or .npz instead."
+    "Pickles run code, so only plain containers, numpy arrays and scipy CSR, CSC or COO matrices are read. "
+    "If you trust the file, load it with the program that wrote it and save it as text or .npz."
 )
 Result = tuple[dict[str, Any], "dict[str, Array]"]
-"""Facts that JSON holds, and arrays."""
+"""A description in JSON, and arrays."""
 
 
 class RefusedError(Exception):
-    """The pickle is not read; holds the arguments of the `DataError` that the parent raises."""
+    """The pickle is refused. ``facts`` are the arguments of the `DataError` that the parent process raises."""
 
     def __init__(
         self, problem: str, *, where: str | None = None, remedy: str | None = None, kind: str = "data"
@@ -48,47 +48,47 @@ class RefusedError(Exception):
 
 
 def main(memory: int, seconds: int) -> None:
-    """Read one pickle within the limits and write the result, or why there is none."""
+    """Read one pickle within the limits and write the result or the error."""
     data = sys.stdin.buffer.read()
     if resource is not None:
         resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
         resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     facts, arrays = read(data)
-    facts["arrays"] = [(name, found.dtype.name, found.shape, found.column_major) for name, found in arrays.items()]
+    facts["arrays"] = [(name, values.dtype.name, values.shape, values.column_major) for name, values in arrays.items()]
     sys.stdout.buffer.write(json.dumps(facts).encode() + b"\n")
-    for found in arrays.values():
-        sys.stdout.buffer.write(found.raw)
+    for values in arrays.values():
+        sys.stdout.buffer.write(values.raw)
 
 
 def read(data: bytes) -> Result:
-    """Unpickle and describe an object; an error becomes facts as well."""
+    """Unpickle and describe an object, or describe the error."""
     try:
         return describe(Unpickler(io.BytesIO(data), encoding="latin-1").load(), len(data))
     except RefusedError as error:
         return error.facts, {}
     except MemoryError:
-        problem = "The pickle must fit into the memory that its size allows."
+        problem = "Reading the pickle needs more memory than a file of its size is allowed."
         return RefusedError(problem, remedy="Save the data as text or .npz instead.", kind="limit").facts, {}
-    except Exception as error:  # a broken program can fail in any way
+    except Exception as error:  # a broken pickle can raise any exception
         cause = ascii(str(error)[:200])[1:-1] or type(error).__name__
         problem = f"The file must be an intact pickle of plain data. Cause: {cause}."
         return RefusedError(problem, remedy="Copy or download it again.").facts, {}
 
 
 class Unpickler(pickle.Unpickler):
-    """Knows the names of `ALLOWED` and no other."""
+    """An unpickler that resolves only the names in `ALLOWED`."""
 
     def find_class(self, module: str, name: str) -> Any:
-        """Return the stand-in of an allowed name."""
+        """Return the stand-in for an allowed name."""
         if (module, name) not in ALLOWED:
             shown = ascii(f"{module}.{name}")[1:-1][:80]
-            raise RefusedError(f"The pickle must not mention the global '{shown}'.", remedy=_REMEDY)
+            raise RefusedError(f"The pickle refers to '{shown}', which is not allowed.", remedy=_REMEDY)
         return ALLOWED[module, name]
 
 
 class Dtype:
-    """Stands in for `numpy.dtype`: booleans, integers, floats and strings of fixed length."""
+    """Stand-in for `numpy.dtype`: booleans, integers, floats and strings of fixed length."""
 
     def __init__(self, code: Any, *_: object) -> None:
         self.code, self.order = code, ""
@@ -99,12 +99,12 @@ class Dtype:
 
     @property
     def name(self) -> str:
-        """The type as numpy spells it, such as ``<f8``."""
+        """The type as numpy writes it, such as ``<f8``."""
         known = isinstance(self.code, str) and (self.code in _STRUCT or _TEXT.fullmatch(self.code))
         if not known or not self.order:
             raise RefusedError(
-                f"Arrays must hold plain booleans, integers, floats or strings. Got type {ascii(self.code)[:40]}.",
-                remedy="Convert them where the file was made.",
+                f"Arrays must contain booleans, integers, floats or strings. Got type {ascii(self.code)[:40]}.",
+                remedy="Convert them with the program that wrote the file.",
             )
         return f"{self.order}{self.code}"
 
@@ -114,13 +114,13 @@ class Dtype:
         return int(self.name[2:]) * (4 if self.code[0] == "U" else 1)
 
     def unpack(self, raw: bytes) -> list[Any]:
-        """Return the numbers that some bytes hold."""
+        """Return the numbers in some bytes."""
         order = "=" if self.order == "|" else self.order
         return list(struct.unpack(f"{order}{len(raw) // self.itemsize}{_STRUCT[self.code]}", raw))
 
 
 class Array:
-    """Stands in for `numpy.ndarray`, whose bytes must be exactly as many as its shape and type need."""
+    """Stand-in for `numpy.ndarray`. The number of bytes must match its shape and type."""
 
     shape: tuple[int, ...] | None = None
 
@@ -129,14 +129,14 @@ class Array:
         self.fill(raw, dtype, shape, column_major=column_major is True)
 
     def fill(self, raw: Any, dtype: Any, shape: Any, *, column_major: bool = False) -> Array:
-        """Set the content, after checks."""
+        """Check and set the content."""
         self.dtype, self.raw, self.column_major = *checked_content(dtype, raw), column_major
         shape = checked_shape(shape)
         needed = math.prod(shape) * self.dtype.itemsize
         if len(shape) > 2 or needed != len(self.raw):
             raise RefusedError(
-                "An array must have at most 2 dimensions and as many bytes as its shape and type need. "
-                f"Got shape {shape} of {self.dtype.name}, which needs {needed} bytes, and {len(self.raw)} bytes."
+                "An array must have at most 2 dimensions and as many bytes as its shape and type require. "
+                f"Got shape {shape} of {self.dtype.name}, which requires {needed} bytes, and {len(self.raw)} bytes."
             )
         self.shape = shape
         return self
@@ -148,7 +148,7 @@ class Array:
 
 
 def checked_shape(shape: Any) -> tuple[int, ...]:
-    """Return a tuple of lengths, each within bounds."""
+    """Check that a shape is a tuple of lengths, each within bounds, and return it."""
     plain = isinstance(shape, tuple) and len(shape) < 8
     if not plain or not all(type(length) is int and 0 <= length <= _MAX_LENGTH for length in shape):
         raise RefusedError(f"A shape must be a tuple of integers between 0 and {_MAX_LENGTH}.")
@@ -157,7 +157,7 @@ def checked_shape(shape: Any) -> tuple[int, ...]:
 
 
 def checked_content(dtype: Any, raw: Any) -> tuple[Dtype, bytes]:
-    """Return a type and bytes, which Python 2 stored as text."""
+    """Check a type and its bytes, which Python 2 stored as text, and return them."""
     content = raw.encode("latin-1") if isinstance(raw, str) else raw
     if not isinstance(dtype, Dtype) or not (dtype.name and isinstance(content, bytes | bytearray)):
         raise RefusedError("An array must be stored as shape, numpy type, order and bytes.")
@@ -165,17 +165,17 @@ def checked_content(dtype: Any, raw: Any) -> tuple[Dtype, bytes]:
 
 
 def start_array(*_: object) -> Array:
-    """Stand in for numpy's `_reconstruct`; the content follows as state."""
+    """Replace numpy's `_reconstruct`; the content follows as state."""
     return Array()
 
 
 def array_from_buffer(raw: Any, dtype: Any, shape: Any, order: Any) -> Array:
-    """Stand in for numpy's `_frombuffer`."""
+    """Replace numpy's `_frombuffer`."""
     return Array().fill(raw, dtype, shape, column_major={"C": False, "F": True}[order])
 
 
 def scalar(dtype: Any, raw: Any) -> Any:
-    """Stand in for numpy's `scalar`: a plain value of Python."""
+    """Replace numpy's `scalar`, and return a plain Python value."""
     kind, content = checked_content(dtype, raw)
     if len(content) != kind.itemsize:
         raise RefusedError(f"A scalar of {kind.name} must have {kind.itemsize} bytes. Got {len(content)}.")
@@ -185,40 +185,40 @@ def scalar(dtype: Any, raw: Any) -> Any:
 
 
 class Csr:
-    """Stands in for a CSR matrix of scipy; unpickling sets its attributes."""
+    """Stand-in for a CSR matrix of scipy; unpickling sets its attributes."""
 
     form = "csr"
 
 
 class Csc(Csr):
-    """Stands in for a CSC matrix."""
+    """Stand-in for a CSC matrix."""
 
     form = "csc"
 
 
 class Coo(Csr):
-    """Stands in for a COO matrix."""
+    """Stand-in for a COO matrix."""
 
     form = "coo"
 
 
 def start_object(kind: Any, *_: object) -> Csr:
-    """Stand in for `copyreg._reconstructor`, with which protocols 0 and 1 make a sparse matrix."""
+    """Replace `copyreg._reconstructor`, which protocols 0 and 1 call to create a sparse matrix."""
     if kind not in (Csr, Csc, Coo):
-        raise RefusedError("The pickle must not make objects of other classes.", remedy=_REMEDY)
-    made: Csr = kind()
-    return made
+        raise RefusedError("The pickle must not create objects of other classes.", remedy=_REMEDY)
+    matrix: Csr = kind()
+    return matrix
 
 
 def encode(text: str, encoding: str) -> bytes:
-    """Stand in for `_codecs.encode`, with which protocols before 3 store bytes."""
+    """Replace `_codecs.encode`, which protocols before 3 call to store bytes."""
     if encoding not in ("latin1", "latin-1"):
         raise RefusedError("Bytes must be stored as latin-1 text.")
     return text.encode("latin-1")
 
 
 def empty_bytes() -> bytes:
-    """Stand in for `bytes`, with which protocols before 3 store no bytes."""
+    """Replace `bytes`, which protocols before 3 call to store empty bytes."""
     return b""
 
 
@@ -238,23 +238,23 @@ def _allowed() -> dict[tuple[str, str], Any]:
         names[f"{core}.multiarray", "_reconstruct"] = start_array
         names[f"{core}.multiarray", "scalar"] = scalar
         names[f"{core}.numeric", "_frombuffer"] = array_from_buffer
-    for made in (Csr, Csc, Coo):
-        for module in (f"scipy.sparse.{made.form}", f"scipy.sparse._{made.form}"):
-            names[module, f"{made.form}_matrix"] = names[module, f"{made.form}_array"] = made
+    for matrix in (Csr, Csc, Coo):
+        for module in (f"scipy.sparse.{matrix.form}", f"scipy.sparse._{matrix.form}"):
+            names[module, f"{matrix.form}_matrix"] = names[module, f"{matrix.form}_array"] = matrix
     return names
 
 
 ALLOWED = _allowed()
-"""What a pickle may mention by (module, name), as every release of numpy, scipy and Python has spelt it."""
+"""The names that a pickle may refer to, as (module, name) in every release of numpy, scipy and Python."""
 
 
 def describe(value: Any, size: int) -> Result:
-    """Return what an unpickled object is.
+    """Return the form and the arrays of an unpickled object.
 
     Args:
         value: The object.
         size: The size of the pickle. A member of a hyperedge takes at least a byte, so more members than bytes mean
-            that one list stands in the pickle over and over.
+            that the pickle refers to one list many times.
     """
     if isinstance(value, dict):
         return describe_hyperedges(value, size)
@@ -268,7 +268,7 @@ def describe(value: Any, size: int) -> Result:
 
 
 def describe_hyperedges(value: dict[Any, Any], size: int) -> Result:
-    """Return the keys (null for what is neither text nor an integer) and the members of the hyperedges."""
+    """Return the keys (``None`` for one that is neither text nor an integer) and the members of the hyperedges."""
     keys: list[str | int | None] = []
     flat: list[int] = []
     sizes: list[int] = []
@@ -276,26 +276,26 @@ def describe_hyperedges(value: dict[Any, Any], size: int) -> Result:
         named = isinstance(key, str | int) and not isinstance(key, bool)
         where = f"hyperedge {ascii(key)[:60]}" if named else f"hyperedge number {len(keys)}"
         if isinstance(key, str) and re.search("[\ud800-\udfff]", key):
-            problem = "The key of a hyperedge must be Unicode text. It holds half a surrogate pair."
+            problem = "The key of a hyperedge must be valid Unicode text. It contains half a surrogate pair."
             raise RefusedError(problem, where=where)
-        found = integers(members, where, size - len(flat))
+        numbers = integers(members, where, size - len(flat))
         keys.append(key if named else None)
-        flat += found
-        sizes.append(len(found))
+        flat += numbers
+        sizes.append(len(numbers))
     return {"form": "dict", "keys": keys}, {"members": integer_array(flat), "sizes": integer_array(sizes)}
 
 
 def describe_matrix(value: Csr) -> Result:
-    """Return the shape of a sparse matrix, and the vectors that hold its values."""
+    """Return the shape and the vectors of a sparse matrix."""
     state = vars(value)
     if isinstance(state.get("coords"), tuple) and len(state["coords"]) == 2:
         state = {**state, "row": state["coords"][0], "col": state["coords"][1]}
     parts = ("data", "row", "col") if value.form == "coo" else ("data", "indices", "indptr")
     for name in parts:
-        found, kinds = state.get(name), "biuf" if name == "data" else "iu"
-        if not isinstance(found, Array) or not found.is_vector or found.dtype.code[0] not in kinds:
+        part, kinds = state.get(name), "biuf" if name == "data" else "iu"
+        if not isinstance(part, Array) or not part.is_vector or part.dtype.code[0] not in kinds:
             raise RefusedError(
-                f"'{name}' of a sparse matrix must be a vector of {'' if 'b' in kinds else 'whole '}numbers."
+                f"'{name}' of a sparse matrix must be a vector of {'numbers' if name == 'data' else 'integers'}."
             )
     shape = checked_shape(state.get("_shape", state.get("shape")))
     return {"form": value.form, "shape": shape}, {name: state[name] for name in parts}
@@ -313,15 +313,15 @@ def integers(value: Any, where: str | None, room: int) -> list[int]:
         raise RefusedError(f"{problem} Got a value of type {type(value).__name__}{of}.", where=where)
     if count > room:
         raise RefusedError(
-            "The hyperedges must not have more members in all than the pickle has bytes.",
+            "The hyperedges must not have more members in total than the pickle has bytes.",
             where=where,
-            remedy="The same list stands in it over and over; save the data as text instead.",
+            remedy="The pickle refers to the same list many times. Save the data as text instead.",
             kind="limit",
         )
     numbers = value.dtype.unpack(value.raw) if isinstance(value, Array) else list(value)
-    for place, number in enumerate(numbers):
+    for index, number in enumerate(numbers):
         if type(number) is not int or not -(2**63) <= number < 2**63:
-            got = f"a value of type {type(number).__name__} at place {place}"
+            got = f"a value of type {type(number).__name__} at index {index}"
             raise RefusedError(f"Every node number and every label must be a 64-bit integer. Got {got}.", where=where)
     return numbers
 

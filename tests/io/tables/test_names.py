@@ -1,4 +1,4 @@
-"""What the names of tables say, alike for readers and writers."""
+"""The names of tables, for readers and writers."""
 
 from pathlib import Path
 
@@ -22,10 +22,8 @@ def test_stem_kind_and_neighbours(name, parts, nodes):
     assert parts.neighbour("nodes") == nodes
 
 
-def test_other_files_are_no_tables():
-    with pytest.raises(
-        UsageError, match=r"must end in .csv, .tsv or .parquet \(.gz may follow the first two\). Got 'csv'"
-    ):
+def test_names_with_other_endings_are_refused():
+    with pytest.raises(UsageError, match=r"must end in .csv, .tsv or .parquet \(or .csv.gz, .tsv.gz\). Got 'csv'"):
         table_name(Path("csv"))
 
 
@@ -37,12 +35,12 @@ def trios():
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("out.txt", "A table must end in .csv"),
-        ("out", "A table must end in .csv"),
-        ("out.parquet.gz", "Parquet compresses itself.*Got 'out.parquet.gz'"),
+        ("out.txt", "The name of a table must end in .csv"),
+        ("out", "The name of a table must end in .csv"),
+        ("out.parquet.gz", "Parquet files have their own compression.*Got 'out.parquet.gz'"),
     ],
 )
-def test_no_table_is_written_under_a_name_that_is_not_read(tmp_path, name, message):
+def test_tables_are_written_only_under_names_that_are_read(tmp_path, name, message):
     with pytest.raises(UsageError, match=message):
         write_dataset(trios(), tmp_path / name, format="table")
     assert not list(tmp_path.iterdir())
@@ -51,11 +49,11 @@ def test_no_table_is_written_under_a_name_that_is_not_read(tmp_path, name, messa
 def test_compressed_parquet_is_refused_when_read(tmp_path):
     write_dataset(trios(), tmp_path / "a.parquet")
     (tmp_path / "a.parquet").rename(tmp_path / "a.parquet.gz")
-    with pytest.raises(UsageError, match="Parquet compresses itself"):
+    with pytest.raises(UsageError, match="Parquet files have their own compression"):
         read_dataset(tmp_path / "a.parquet.gz")
 
 
-def test_capitals_mean_the_same(tmp_path):
+def test_upper_case_endings_are_recognised(tmp_path):
     written = write_dataset(trios(), tmp_path / "X.CSV.GZ")
     assert [path.name for path in written.paths] == ["X.CSV.GZ", "X.nodes.CSV.GZ"]
     assert all(path.read_bytes().startswith(b"\x1f\x8b") for path in written.paths)

@@ -1,4 +1,4 @@
-"""Quotes of text tables: one that does not close is refused at the row that it opens in."""
+"""Quotes of text tables: the error for an unclosed quote names the line where it opens."""
 
 import pytest
 
@@ -23,19 +23,19 @@ def path(tmp_path_factory):
         ('milk,1\n"two\nlines" ,1\n', "line 3: .*',' expected after"),
     ],
 )
-def test_a_broken_quote_is_named_where_it_opens(path, body, message):
+def test_an_unclosed_quote_is_reported_at_its_first_line(path, body, message):
     path.write_text(HEAD + body)
     with pytest.raises(DataError, match=message):
         read_dataset(path)
 
 
 def test_a_quote_far_down_is_found(path):
-    path.write_text(HEAD + "milk,1\n" * 200_000 + 'bread,"1\n' + "milk,2\n" * 200_000)
+    path.write_text(HEAD + "milk,1\n" * 200_000 + 'bread,"1\n' + "milk,2\n")
     with pytest.raises(DataError, match="line 200002: .*unexpected end"):
         read_dataset(path)
 
 
-def test_right_quotes_are_read(path):
+def test_correct_quotes_are_read(path):
     path.write_text(HEAD + '"two\nlines",1\n"with ""quotes""","1"\nin"side,"3, 4"\n')
     dataset = read_dataset(path)
     assert list(dataset.node_ids) == ["two\nlines", 'with "quotes"', 'in"side']

@@ -1,4 +1,4 @@
-"""Seeds of a diffusion: nodes are named by text or integers, and by nothing else."""
+"""Seeds of a diffusion: only text and integers are ids of nodes."""
 
 import pyarrow as pa
 import pyarrow.parquet
@@ -9,7 +9,7 @@ from edhnn.io.tables.reader import read_seeds
 
 
 @pytest.mark.parametrize("nodes", [[[1], [0]], [True, False], [1.0, 0.0]])
-def test_what_is_neither_text_nor_integer_names_no_node(tmp_path, nodes):
+def test_ids_of_other_types_match_no_node(tmp_path, nodes):
     pair = NodeDataset(name="pair", hypergraph=Hypergraph.from_hyperedges([[0, 1]]))
     path = tmp_path / "seeds.parquet"
     pa.parquet.write_table(pa.table({"node": nodes, "value": [1.0, 2.0]}), path)

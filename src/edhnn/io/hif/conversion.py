@@ -1,8 +1,9 @@
-"""Between a HIF document and a `NodeDataset`, and the format's entry.
+"""Conversion between a HIF document and a `NodeDataset`, and the format's entry.
 
-A dataset written to HIF keeps its features and labels in the attributes of the node records and says under
-`metadata.edhnn` what they are (`edhnn.data.manifest`), so that reading restores it. A document from elsewhere has its
-attributes sorted into labels and features as a node table has. Options of the reader choose among the columns in both.
+A dataset written to HIF stores its features and labels in the attributes of the node records. The manifest under
+`metadata.edhnn` describes them (`edhnn.data.manifest`), so that reading restores the dataset. The attributes of other
+documents are sorted into labels and features like the columns of a node table. Options of the reader choose columns in
+both cases.
 """
 
 from __future__ import annotations
@@ -46,14 +47,14 @@ def dataset_from_document(
     request: ColumnRequest | None = None,
     limits: Limits | None = None,
 ) -> NodeDataset:
-    """Return the dataset that a HIF document holds; directions and metadata stay in the document.
+    """Return the dataset in a HIF document. A dataset has no directions and no metadata.
 
     Args:
         document: The document.
-        name: Name of the dataset, unless the document says one itself.
-        source: The file, for provenance and errors.
+        name: Name of the dataset, unless the document contains one.
+        source: The file, for provenance and error messages.
         request: Which attributes are labels and features.
-        limits: Size limits, for what the document claims about its labels and features.
+        limits: Size limits for the labels and features that the document declares.
 
     Returns:
         The dataset.
@@ -62,35 +63,33 @@ def dataset_from_document(
     nodes, edges = len(document.node_ids), len(document.edge_ids)
     try:
         manifest = read_manifest((document.metadata or {}).get(MANIFEST), "HIF")
-        claimed: Sequence[str] = () if manifest is None else [key for key in manifest.node_attributes if key != WEIGHT]
-        columns = _attribute_columns("nodes", document.nodes, nodes, claimed, limits)
-        edge_columns = _attribute_columns(
-            "edges", document.edges, edges, () if manifest is None else manifest.edge_attributes, limits
-        )
+        node_keys = [key for key in manifest.node_attributes if key != WEIGHT] if manifest else []
+        columns = _attribute_columns("nodes", document.nodes, nodes, node_keys, limits)
+        edge_keys = manifest.edge_attributes if manifest else ()
+        edge_columns = _attribute_columns("edges", document.edges, edges, edge_keys, limits)
         if manifest is not None:
-            found = requested_columns(
-                restore_columns(columns, manifest, document.node_ids, limits), request, document.node_ids
-            )
+            restored = restore_columns(columns, manifest, document.node_ids, limits)
+            sorted_columns = requested_columns(restored, request, document.node_ids)
         else:
-            found = sort_columns(columns, request, nodes, lambda place: f"node {document.node_ids[place]!r}")
+            sorted_columns = sort_columns(columns, request, nodes, lambda index: f"node {document.node_ids[index]!r}")
         hypergraph = document.hypergraph()
         dropped = _dropped(document, hypergraph.merged_memberships)
         details: JsonObject = {"left_behind": dropped} if dropped else {}
         return NodeDataset(
             name=manifest.name if manifest else name,
             hypergraph=hypergraph,
-            x=found.x,
-            **label_fields(found.labels),
-            feature_names=found.feature_names,
+            x=sorted_columns.x,
+            **label_fields(sorted_columns.labels),
+            feature_names=sorted_columns.feature_names,
             node_ids=document.node_ids,
             edge_ids=document.edge_ids,
-            node_attributes=_with_weights(found.attributes, document),
+            node_attributes=_with_weights(sorted_columns.attributes, document),
             edge_attributes=edge_columns,
             provenance=Provenance(
                 source,
                 "hif",
-                (*found.notes, *(f"only in the document, not in the dataset: {part}" for part in dropped)),
-                {**details, **found.details, **({"origin": manifest.provenance} if manifest else {})},
+                (*sorted_columns.notes, *(f"only in the document, not in the dataset: {part}" for part in dropped)),
+                {**details, **sorted_columns.details, **({"origin": manifest.provenance} if manifest else {})},
             ),
         )
     except DataError as error:
@@ -98,20 +97,24 @@ def dataset_from_document(
 
 
 def document_from_dataset(dataset: NodeDataset) -> HifDocument:
-    """Return a HIF document that holds all of a dataset."""
-    _refuse_infinity(dataset)
+    """Return a HIF document with all parts of a dataset."""
+    for kind, tensor in (("features", dataset.x), ("labels", dataset.y)):
+        values = tensor if tensor is None or tensor.layout == torch.strided else tensor.values()
+        if values is not None and values.is_floating_point() and bool(values.isinf().any()):
+            remedy = "Replace them by finite values, or write a dataset folder instead."
+            raise DataError(f"HIF cannot store infinite {kind}.", remedy=remedy)
+    need_finite_attributes(dataset, "HIF")
     hypergraph, weights = dataset.hypergraph, dataset.node_attributes.get(WEIGHT)
     incidences = Records(hypergraph.node_index.cpu().numpy(), hypergraph.edge_index.cpu().numpy())
-    incidences.weight = _column(hypergraph.incidence_weight)
+    incidences.weight = _weight_column(hypergraph.incidence_weight)
     nodes = Records(node=np.arange(hypergraph.num_nodes))
     if weights is not None and all(weight is None or _is_number(weight) for weight in weights):
-        nodes.weight = WeightColumn()
-        nodes.weight.append(list(weights))
+        nodes.weight = _weight_column(weights)
         others = {name: column for name, column in dataset.node_attributes.items() if name != WEIGHT}
         nodes.attrs = _present(node_records(replace(dataset, node_attributes=others)))
     else:
         nodes.attrs = _present(node_records(dataset))
-    edges = Records(edge=np.arange(hypergraph.num_edges), weight=_column(hypergraph.edge_weight))
+    edges = Records(edge=np.arange(hypergraph.num_edges), weight=_weight_column(hypergraph.edge_weight))
     edges.attrs = _present(attribute_records("hyperedge", dataset.edge_attributes, hypergraph.num_edges, ()))
     return HifDocument(
         node_ids=dataset.node_ids,
@@ -148,42 +151,41 @@ FORMAT = FileFormat(
 
 
 def _attribute_columns(
-    section: str, records: Records | None, count: int, claimed: Iterable[str], limits: Limits
+    section: str, records: Records | None, count: int, declared: Iterable[str], limits: Limits
 ) -> dict[str, Sequence[Any]]:
-    """Return the attributes of nodes or hyperedges as columns, ``None`` where one lacks the key.
+    """Return the attributes of nodes or hyperedges as columns, ``None`` where a record lacks the key.
 
     Args:
-        section: `nodes` or `edges`, for the error.
+        section: `nodes` or `edges`, for the error message.
         records: That section of the document.
         count: Number of nodes or hyperedges.
-        claimed: Keys that come first, and even if nobody has them.
-        limits: Size limits: a short document can have a key of its own for every node.
+        declared: Keys that come first, even if no record has them.
+        limits: Size limits. A short document can have a different key for every node.
 
     Returns:
-        The columns; of repeated records the later win, key by key.
+        The columns. Of repeated records the last value of each key wins.
     """
-    keys = dict.fromkeys(
-        [*claimed, *(key for attrs in records.attrs.values() for key in attrs)] if records else claimed
-    )
+    keys = dict.fromkeys(declared)
+    if records is not None:
+        keys |= dict.fromkeys(key for attrs in records.attrs.values() for key in attrs)
     size = len(keys) * count * 8
     if size > limits.max_bytes:
         raise LimitError(
             f"The attributes of '{section}' must take at most {size_in_words(limits.max_bytes)} as columns. "
             f"Got {len(keys)} keys for {count} {section}, {size_in_words(size)}.",
             where=section,
-            remedy="If you trust the file, raise the limit with --max-bytes.",
+            remedy="If you trust the file, raise the limit with `max_bytes=`.",
         )
     columns: dict[str, list[Any]] = {key: [None] * count for key in keys}
-    index = None if records is None else records.index
-    if records is not None and index is not None:
-        for place, attrs in sorted(records.attrs.items()):
+    if records is not None and records.index is not None:
+        for number, attrs in sorted(records.attrs.items()):
             for key, value in attrs.items():
-                columns[key][index[place]] = value
+                columns[key][records.index[number]] = value
     return {**columns}
 
 
 def _dropped(document: HifDocument, merged: int) -> list[str]:
-    """What a `NodeDataset` cannot hold of this document, of whose memberships some were merged, in words."""
+    """Describe the parts of a document that a `NodeDataset` cannot store; ``merged`` incidences were duplicates."""
     dropped = ["the directions"] if document.has_directions() else []
     if document.network_type in ("directed", "asc") and not dropped:
         dropped.append(f"the network type '{document.network_type}'")
@@ -191,23 +193,19 @@ def _dropped(document: HifDocument, merged: int) -> list[str]:
     dropped += ["the metadata"] if set(document.metadata or ()) - {MANIFEST} else []
     nodes = document.nodes
     if nodes is not None and nodes.weight is not None and any(WEIGHT in attrs for attrs in nodes.attrs.values()):
-        dropped.append("the weights of node records (an attribute is called 'weight' too)")
-    return dropped + _repeated(document, merged)
-
-
-def _repeated(document: HifDocument, merged: int) -> list[str]:
-    """The records about what an earlier record is about already, in words."""
-    dropped = [f"{merged} repeated records of incidences (merged, with the largest weight)"] if merged else []
-    for name, records in (("nodes", document.nodes), ("edges", document.edges)):
+        dropped.append("the weights of node records (an attribute is named 'weight' too)")
+    if merged:
+        dropped.append(f"{merged} duplicate records of incidences (merged; the largest weight is kept)")
+    for name, records in (("nodes", nodes), ("edges", document.edges)):
         index = None if records is None else records.index
-        again = 0 if index is None else len(index) - np.count_nonzero(np.bincount(index))
-        if again:
-            dropped.append(f"{again} repeated records of {name} (merged; of one attribute the last counts)")
+        duplicates = 0 if index is None else len(index) - np.count_nonzero(np.bincount(index))
+        if duplicates:
+            dropped.append(f"{duplicates} duplicate records of {name} (merged; the last value of an attribute is kept)")
     return dropped
 
 
 def _with_weights(columns: Mapping[str, Sequence[Any]], document: HifDocument) -> Mapping[str, Sequence[Any]]:
-    """The node attributes with the weights of the node records, unless the name is taken."""
+    """Return the node attributes with the weights of the node records, unless an attribute has that name."""
     nodes = document.nodes
     if WEIGHT in columns or nodes is None or nodes.weight is None or nodes.node is None:
         return columns
@@ -218,36 +216,27 @@ def _with_weights(columns: Mapping[str, Sequence[Any]], document: HifDocument) -
 
 
 def _plain_manifest(dataset: NodeDataset) -> JsonObject:
-    """The manifest of a dataset with the details that JSON holds, and a note about the others."""
+    """Return the manifest of a dataset with the details that JSON can store, and a note about the others."""
     manifest = manifest_of(dataset)
     details, others = split_json(dataset.provenance.details)
     notes = [
         *dataset.provenance.notes,
-        *([f"details that JSON cannot hold left out: {', '.join(others)}"] if others else []),
+        *([f"details left out, because JSON cannot store them: {', '.join(others)}"] if others else []),
     ]
     return {**manifest, "provenance": {**manifest["provenance"], "notes": notes, "details": details}}
 
 
-def _refuse_infinity(dataset: NodeDataset) -> None:
-    """JSON has no infinity, and no NaN outside features and labels, where it stands for a gap."""
-    for what, tensor in (("features", dataset.x), ("labels", dataset.y)):
-        values = tensor if tensor is None or tensor.layout == torch.strided else tensor.values()
-        if values is not None and values.is_floating_point() and bool(values.isinf().any()):
-            raise DataError(f"HIF holds no infinite {what}.", remedy="Mend them, or write a dataset folder instead.")
-    need_finite_attributes(dataset, "HIF")
-
-
 def _present(records: list[JsonObject]) -> dict[int, JsonObject]:
-    return {place: record for place, record in enumerate(records) if record}
+    return {number: record for number, record in enumerate(records) if record}
 
 
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and value == value
 
 
-def _column(weights: Tensor | None) -> WeightColumn | None:
+def _weight_column(weights: Tensor | Sequence[Any] | None) -> WeightColumn | None:
     if weights is None:
         return None
     column = WeightColumn()
-    column.append(weights.tolist())
+    column.append(weights.tolist() if isinstance(weights, Tensor) else list(weights))
     return column

@@ -1,10 +1,10 @@
-"""HIF read as a stream: bounded memory beside the result, every rule checked, every error naming its record.
+"""Streaming reader of HIF: bounded memory besides the result, all rules checked, errors that name the record.
 
-A block of bytes is cut where a record of the current section ends, and what stands before the cut is decoded at once
-by msgspec into typed records, which also checks JSON and types. The cut is first tried at the last closing brace: text
-that decodes as whole records was cut rightly. Where that fails (attributes, the end of a section, an error) the cut is
-found exactly, without decoding: quotes and brackets are located all at once with numpy, strings are told apart by the
-parity of their quotes, and depth is a running sum. Text that is not JSON gives an answer too; decoding it tells.
+A block of bytes is cut where a record of the current section ends. msgspec decodes the text before the cut into typed
+records, which also checks JSON and types. The first attempt cuts at the last closing brace: if the text decodes as
+whole records, the cut was right. If not (attributes, the end of a section, an error), the exact cut is computed without
+decoding: numpy locates all quotes and brackets at once, the parity of the quotes marks strings, and the depth is a
+running sum. Text that is not JSON gets some cut too, and decoding it then raises the error.
 """
 
 from __future__ import annotations
@@ -24,15 +24,14 @@ from edhnn.io.files import ByteReader, open_limited
 from edhnn.io.hif.document import HifDocument, NetworkType, Records, WeightColumn
 from edhnn.typing import BoolArray, IndexArray, IntArray, JsonObject
 
-# What a byte means to the search for record ends: quotes toggle strings, brackets change depth.
-_MEANING = np.zeros(256, dtype=np.int8)
-_MEANING[[ord("{"), ord("[")]], _MEANING[[ord("}"), ord("]")]], _MEANING[ord('"')] = 1, -1, 2
+# The role of each byte in the search for record ends: quotes (2) toggle strings, brackets (1, -1) change the depth.
+_ROLE = np.zeros(256, dtype=np.int8)
+_ROLE[[ord("{"), ord("[")]], _ROLE[[ord("}"), ord("]")]], _ROLE[ord('"')] = 1, -1, 2
 _BLOCK_BYTES = 4 * 2**20
 _MAX_KEY_BYTES = 2**20
 _SECTIONS = ("incidences", "nodes", "edges")
 _KEY = re.compile(rb'[ \t\r\n]*("(?:[^"\\]|\\.)*")[ \t\r\n]*:[ \t\r\n]*', re.DOTALL)
 _BLANKS = b" \t\r\n"
-_BLANK = re.compile(rb"[ \t\r\n]*")
 _ERROR_AT_RECORD = re.compile(r" - at `\$\[(\d+)\](.*)`$")
 _ERROR_AT_BYTE = re.compile(r" \(byte (\d+)\)$")
 
@@ -48,7 +47,7 @@ def read_hif(path: Path, limits: Limits | None = None) -> HifDocument:
         The document.
 
     Raises:
-        DataError: if it is not JSON or breaks a rule of the format; the record is named.
+        DataError: if it is not JSON or violates a rule of the format. The message names the record.
         LimitError: if it is larger than the limits.
     """
     limits = limits or Limits()
@@ -58,7 +57,7 @@ def read_hif(path: Path, limits: Limits | None = None) -> HifDocument:
 
 @final
 class _HifParser:
-    """Walks the top level of the document; sections are decoded block by block."""
+    """A parser of the top level of a document. It decodes sections block by block."""
 
     def __init__(self, stream: ByteReader, path: Path, limits: Limits) -> None:
         self._stream, self._path, self._limits = stream, path, limits
@@ -67,6 +66,7 @@ class _HifParser:
         self._ended = False
 
     def document(self) -> HifDocument:
+        """Parse the whole document."""
         sections: dict[str, _Section] = {}
         network_type: NetworkType | None = None
         metadata: JsonObject | None = None
@@ -82,7 +82,7 @@ class _HifParser:
             first = False
             key = self._key()
             if key in seen:
-                raise self._error(f"The key '{key}' must stand once. Got it again.")
+                raise self._error(f"Duplicate key '{key}'. Every key must occur once.")
             seen.add(key)
             if key in _SECTIONS:
                 sections[key] = self._section(key)
@@ -92,16 +92,26 @@ class _HifParser:
                 metadata = self._value(key, dict[str, Any])
             else:
                 allowed = ", ".join((*_SECTIONS, "network-type", "metadata"))
-                raise self._error(f"A HIF document may hold {allowed} only. Got the key '{key}'.")
+                raise self._error(f"Unknown key '{key}'. A HIF document may contain only {allowed}.")
         self._expect(b"}")
-        self._at(b"")  # pass over blanks
+        self._at(b"")  # skip blanks
         if self._buffer:
-            raise self._error(f"Nothing may follow the document. Got {_shown(self._buffer)}.")
+            raise self._error(f"The file must end after the document. Got {self._next_bytes()}.")
         if "incidences" not in sections:
-            raise DataError("A HIF document must have the key 'incidences'. It has not.", path=self._path)
-        document = _assemble(sections, network_type, metadata)
-        self._limits.check_nodes(len(document.node_ids), self._path)
-        return document
+            raise DataError("The key 'incidences' is missing. Every HIF document must have it.", path=self._path)
+        incidences, nodes, edges = sections["incidences"], sections.get("nodes"), sections.get("edges")
+        node_ids, in_nodes, node = encode_ids(nodes.nodes if nodes else IdColumn(), incidences.nodes)
+        edge_ids, in_edges, edge = encode_ids(edges.edges if edges else IdColumn(), incidences.edges)
+        self._limits.check_nodes(len(node_ids), self._path)
+        return HifDocument(
+            node_ids=node_ids,
+            edge_ids=edge_ids,
+            incidences=incidences.records(node, edge),
+            nodes=nodes.records(in_nodes, None) if nodes else None,
+            edges=edges.records(None, in_edges) if edges else None,
+            network_type=network_type,
+            metadata=metadata,
+        )
 
     def _section(self, name: str) -> _Section:
         section = _Section(name)
@@ -122,13 +132,13 @@ class _HifParser:
         return section
 
     def _append(self, section: _Section, end: int, *, strict: bool) -> bool:
-        """Decode the buffer up to ``end`` as whole records of the section; unless strict, ``False`` if they are not."""
+        """Decode the buffer up to ``end`` as whole records. On failure raise if ``strict``, else return ``False``."""
         text = self._buffer[:end].strip(_BLANKS)
         if section.count and text:
             if text[:1] != b"," or text == b",":
                 if not strict:
                     return False
-                problem = "One comma must stand between records, and none after the last."
+                problem = "Records must be separated by one comma, without a comma after the last."
                 raise self._error(problem, where=f"after {section.name}[{section.count - 1}]")
             text = text[1:]
         text = b"[" + text + b"]"
@@ -143,56 +153,58 @@ class _HifParser:
 
     def _record_error(self, section: _Section, text: bytes, error: Exception) -> DataError:
         if isinstance(error, RecursionError):
-            return LimitError("Nesting is too deep.", path=self._path, where=f"in {section.name}")
+            return LimitError("The JSON is nested too deep.", path=self._path, where=f"in {section.name}")
         message, where = str(error), f"{section.name}, from record {section.count} on"
-        if found := _ERROR_AT_RECORD.search(message):
-            number = section.count + int(found[1])
-            message, where = message[: found.start()], f"{section.name}[{number}]{found[2]}"
-        elif found := _ERROR_AT_BYTE.search(message):
-            before = text[1 : int(found[1])].decode(errors="replace")
-            where = f"{section.name}, near byte {self._start + int(found[1])}"
-            message = f"{message[: found.start()]}, after '{before[-40:]}'"
+        if match := _ERROR_AT_RECORD.search(message):
+            number = section.count + int(match[1])
+            message, where = message[: match.start()], f"{section.name}[{number}]{match[2]}"
+        elif match := _ERROR_AT_BYTE.search(message):
+            before = text[1 : int(match[1])].decode(errors="replace")
+            where = f"{section.name}, near byte {self._start + int(match[1])}"
+            message = f"{message[: match.start()]}, after '{before[-40:]}'"
         return DataError(f"{message}.", path=self._path, where=where)
 
     def _key(self) -> str:
-        while not (found := _KEY.match(self._buffer)):
+        while not (match := _KEY.match(self._buffer)):
             if self._ended or len(self._buffer) > _MAX_KEY_BYTES:
-                raise self._error("An object key in double quotes, followed by a colon, must stand here.")
+                raise self._error(f"Expected a key in double quotes and a colon. Got {self._next_bytes()}.")
             self._refill("a key")
         try:
-            key = msgspec.json.decode(found[1], type=str)
+            key = msgspec.json.decode(match[1], type=str)
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-            raise self._error(f"An object key must be a JSON string: {error}.") from error
-        self._take(found.end())
+            raise self._error(f"The key must be a JSON string. Cause: {error}.") from error
+        self._take(match.end())
         return key
 
     def _value(self, key: str, kind: Any) -> Any:
-        """A value that is held whole: a string or an object."""
-        self._at(b"")  # pass over blanks
+        """Read the value of a key outside the sections: a string or an object."""
+        self._at(b"")  # skip blanks
         while not (end := _value_end(self._buffer)):
             self._refill(f"'{key}'")
         try:
             value = msgspec.json.decode(self._buffer[:end], type=kind)
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-            raise self._error(f"The value of '{key}' breaks its rule: {error}.") from error
+            raise self._error(f"The value of '{key}' is invalid. Cause: {error}.") from error
         except RecursionError as error:
-            raise LimitError("Nesting is too deep.", path=self._path, where=f"in '{key}'") from error
+            raise LimitError("The JSON is nested too deep.", path=self._path, where=f"in '{key}'") from error
         self._take(end)
         return value
 
     def _at(self, mark: bytes) -> bool:
-        """Whether the next character that is not blank is ``mark``; blanks are passed over."""
+        """Skip blanks, and return whether the next character is ``mark``."""
         while True:
-            blank = _BLANK.match(self._buffer)
-            self._take(blank.end() if blank else 0)
+            self._take(len(self._buffer) - len(self._buffer.lstrip(_BLANKS)))
             if self._buffer or self._ended:
                 return self._buffer[:1] == mark
             self._refill("")
 
     def _expect(self, mark: bytes) -> None:
         if not self._at(mark):
-            raise self._error(f"'{mark.decode()}' must stand here. Got {_shown(self._buffer)}.")
+            raise self._error(f"Expected '{mark.decode()}'. Got {self._next_bytes()}.")
         self._take(1)
+
+    def _next_bytes(self) -> str:
+        return f"'{self._buffer[:20].decode('utf-8', 'replace')}'" if self._buffer else "the end of the file"
 
     def _take(self, count: int) -> None:
         self._buffer = self._buffer[count:]
@@ -213,28 +225,6 @@ class _HifParser:
 
     def _error(self, problem: str, where: str | None = None) -> DataError:
         return DataError(problem, path=self._path, where=where or f"byte {self._start}")
-
-
-def _assemble(
-    sections: dict[str, _Section], network_type: NetworkType | None, metadata: JsonObject | None
-) -> HifDocument:
-    incidences = sections["incidences"]
-    nodes, edges = sections.get("nodes"), sections.get("edges")
-    node_ids, in_nodes, node = encode_ids(nodes.nodes if nodes else IdColumn(), incidences.nodes)
-    edge_ids, in_edges, edge = encode_ids(edges.edges if edges else IdColumn(), incidences.edges)
-    return HifDocument(
-        node_ids=node_ids,
-        edge_ids=edge_ids,
-        incidences=incidences.records(node, edge),
-        nodes=nodes.records(in_nodes, None) if nodes else None,
-        edges=edges.records(None, in_edges) if edges else None,
-        network_type=network_type,
-        metadata=metadata,
-    )
-
-
-def _shown(text: bytes) -> str:
-    return f"'{text[:20].decode('utf-8', 'replace')}'" if text else "the end of the file"
 
 
 class _Incidence(msgspec.Struct, forbid_unknown_fields=True, gc=False):
@@ -267,7 +257,7 @@ _DIRECTION_CODE = {UNSET: 0, "head": 1, "tail": 2}
 
 @final
 class _Section:
-    """A section under way: its columns so far."""
+    """The columns of a section while it is read."""
 
     def __init__(self, name: str) -> None:
         self.name, self.count = name, 0
@@ -277,35 +267,31 @@ class _Section:
         self.attrs: dict[int, JsonObject] = {}
 
     def append(self, records: list[Any], text: bytes) -> None:
-        """Add decoded records; ``text`` tells at a glance which optional keys cannot be among them."""
+        """Append decoded records. An optional key that does not occur in ``text`` occurs in none of them."""
         escaped = b"\\" in text
         if self.name != "edges":
             self.nodes.append([record.node for record in records])
         if self.name != "nodes":
             self.edges.append([record.edge for record in records])
+        weights: list[int | float | None] = [None] * len(records)
         if escaped or b'"weight"' in text:
-            self._append_weights([None if record.weight is UNSET else record.weight for record in records])
-        elif self.weight is not None:
-            self.weight.append_absent(len(records))
+            weights = [None if record.weight is UNSET else record.weight for record in records]
+            if self.weight is None and any(weight is not None for weight in weights):
+                self.weight = WeightColumn()
+                self.weight.append([None] * self.count)
+        if self.weight is not None:
+            self.weight.append(weights)
         codes = np.zeros(len(records), dtype=np.int8)
         if self.name == "incidences" and (escaped or b'"direction"' in text):
             codes[:] = [_DIRECTION_CODE[record.direction] for record in records]
         self.directions.append(codes)
         if escaped or b'"attrs"' in text:
-            found = ((place, record.attrs) for place, record in enumerate(records, self.count))
-            self.attrs.update((place, attrs) for place, attrs in found if attrs is not UNSET)
+            numbered = enumerate(records, self.count)
+            self.attrs.update((number, record.attrs) for number, record in numbered if record.attrs is not UNSET)
         self.count += len(records)
 
-    def _append_weights(self, weights: list[int | float | None]) -> None:
-        if self.weight is None:
-            if all(weight is None for weight in weights):
-                return
-            self.weight = WeightColumn()
-            self.weight.append_absent(self.count)
-        self.weight.append(weights)
-
     def records(self, node: IndexArray | None, edge: IndexArray | None) -> Records:
-        """The section's columns, its ids numbered."""
+        """Return the columns with the numbers of the ids."""
         direction = np.concatenate(self.directions) if self.directions else None
         if direction is not None and not direction.any():
             direction = None
@@ -313,21 +299,20 @@ class _Section:
 
 
 def _structure(text: bytes) -> tuple[IntArray, IntArray]:
-    """Where brackets outside strings stand, and the depth after each, counted from 0 at the start of ``text``."""
-    meaning = _MEANING[np.frombuffer(text, dtype=np.uint8)]
-    places = np.flatnonzero(meaning)
-    kinds = meaning[places]
+    """Return the offsets of brackets outside strings, and the depth after each, counted from 0 at the start."""
+    roles = _ROLE[np.frombuffer(text, dtype=np.uint8)]
+    offsets = np.flatnonzero(roles)
+    kinds = roles[offsets]
     quotes = kinds == 2
     if b"\\" in text:
-        quotes[quotes] = ~_escaped(text, places[quotes])
+        quotes[quotes] = ~_escaped(text, offsets[quotes])
         kinds[(kinds == 2) & ~quotes] = 0
     outside = ~quotes & (kinds != 0) & (np.cumsum(quotes) % 2 == 0)
-    places = places[outside]
-    return places, np.cumsum(kinds[outside], dtype=np.int64)
+    return offsets[outside], np.cumsum(kinds[outside], dtype=np.int64)
 
 
 def _escaped(text: bytes, quotes: IntArray) -> BoolArray:
-    """Whether an odd number of backslashes stands before each quote."""
+    """Return whether each quote has an odd number of backslashes before it."""
     array = np.frombuffer(text, dtype=np.uint8)
     other = np.where(array == ord("\\"), -1, np.arange(len(array)))
     last_other = np.maximum.accumulate(other)
@@ -336,26 +321,24 @@ def _escaped(text: bytes, quotes: IntArray) -> BoolArray:
 
 
 def _last_record_end(text: bytes) -> tuple[int, bool]:
-    """Within an array: the end of its last complete object, and whether the array closes in ``text``.
+    """Return the end of the last complete object of an array, and whether the array closes in ``text``.
 
-    If it closes, the end is the place of its closing bracket.
+    If it closes, the end is the offset of its closing bracket.
     """
-    places, depth = _structure(text)
+    offsets, depth = _structure(text)
     closing = np.flatnonzero(depth < 0)
     if len(closing):
-        return int(places[closing[0]]), True
+        return int(offsets[closing[0]]), True
     ends = np.flatnonzero(depth == 0)
-    return (int(places[ends[-1]]) + 1, False) if len(ends) else (0, False)
+    return (int(offsets[ends[-1]]) + 1, False) if len(ends) else (0, False)
 
 
 def _value_end(text: bytes) -> int:
-    """The end of the JSON value at the start of ``text``; 0 if it does not end there."""
+    """Return the end of the JSON value at the start of ``text``, or 0 if the value continues after ``text``."""
     if text[:1] in (b"{", b"["):
-        places, depth = _structure(text)
+        offsets, depth = _structure(text)
         ends = np.flatnonzero(depth <= 0)
-        return int(places[ends[0]]) + 1 if len(ends) else 0
-    if text[:1] == b'"':
-        found = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL).match(text)
-        return found.end() if found else 0
-    bare = re.compile(rb"[^,}\s]+(?=[,}\s])").match(text)
-    return bare.end() if bare else 0
+        return int(offsets[ends[0]]) + 1 if len(ends) else 0
+    pattern = rb'"(?:[^"\\]|\\.)*"' if text[:1] == b'"' else rb"[^,}\s]+(?=[,}\s])"
+    match = re.match(pattern, text, re.DOTALL)
+    return match.end() if match else 0

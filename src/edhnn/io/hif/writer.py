@@ -1,4 +1,4 @@
-"""HIF written as a stream, section by section; `write_hif(read_hif(file))` is the same document."""
+"""Writer of HIF documents, section by section. Writing a document that was read loses nothing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _RECORDS_PER_BLOCK = 50_000
 
 
 def write_hif(document: HifDocument, target: Path) -> None:
-    """Write a HIF document; compressed if the name ends in ``.gz``, and whole or not at all.
+    """Write a HIF document atomically, compressed if the name ends in ``.gz``.
 
     Args:
         document: The document.
@@ -46,15 +46,15 @@ def _write_section(stream: ByteWriter, name: str, records: Records, document: Hi
     stream.write(b"]")
 
 
-def _encode(section: str, found: JsonObject) -> bytes:
+def _encode(section: str, content: JsonObject) -> bytes:
     try:
-        return msgspec.json.encode(found)
+        return msgspec.json.encode(content)
     except (TypeError, ValueError, UnicodeEncodeError, RecursionError) as error:
-        raise DataError(f"What HIF holds must be plain JSON; '{section}' has something else: {error}.") from error
+        raise DataError(f"JSON cannot store the content of '{section}'. Cause: {error}.") from error
 
 
 def _records(records: Records, start: int, stop: int, document: HifDocument) -> Iterator[JsonObject]:
-    """The records of a block as objects, absent parts left out."""
+    """Yield the records of a block as objects, without the missing parts."""
     columns: dict[str, list[Any]] = {}
     if records.edge is not None:
         columns["edge"] = document.edge_ids.take(records.edge[start:stop])
@@ -67,7 +67,7 @@ def _records(records: Records, start: int, stop: int, document: HifDocument) -> 
             DIRECTIONS[code - 1] if code else None for code in records.direction[start:stop].tolist()
         ]
     if records.attrs:
-        columns["attrs"] = [records.attrs.get(place) for place in range(start, stop)]
+        columns["attrs"] = [records.attrs.get(number) for number in range(start, stop)]
     keys = tuple(columns)
     for values in zip(*columns.values(), strict=True):
         yield {key: value for key, value in zip(keys, values, strict=True) if value is not None}

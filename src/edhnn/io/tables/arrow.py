@@ -1,11 +1,11 @@
-"""CSV, TSV and Parquet tables through Arrow; Arrow's errors become ours, with file, line and what was found.
+"""CSV, TSV and Parquet tables, read with Arrow. Errors of Arrow become `DataError` with file, line and value.
 
-Text files carry no types, and Arrow guesses one for each column. The guess stands where it changes nothing: ``7`` is
-the integer 7, ``1.50`` the number 1.5. Where the text says more than the value, the column stays text:
+Text files have no types, and Arrow infers one for each column. The inferred type is used if it loses nothing: ``7`` is
+the integer 7, ``1.50`` the number 1.5. A column stays text if the type would lose information:
 
-    integers           one that is not in its plain spelling (``007``, ``0x10``) or is beyond 64 bits
-    truth values       in several spellings (``1`` beside ``true``); and every label, as its classes have names
-    labels             whole numbers in several spellings, or with an exponent: ``1e1`` beside ``10``
+    integers           if one is not in canonical form (``007``, ``0x10``) or is beyond 64 bits
+    booleans           in several spellings (``1`` and ``true``), and every label, because its classes have names
+    labels             integers in several spellings, or with an exponent: ``1e1`` and ``10``
     dates and times    always
 """
 
@@ -50,14 +50,14 @@ _NAN = r"(?i)^[+-]?nan$"
 
 
 class Header(NamedTuple):
-    """The columns of a table and, for text tables, how it is written.
+    """The columns of a table and, for text tables, their notation.
 
     Attributes:
         columns: The names of the columns.
         delimiter: The character between fields.
-        note: Says that the delimiter was guessed.
-        quoted: Whether a quote stands in the first block, so that line ends may stand inside fields.
-        alone: Whether the file ends with its first line, before a line end.
+        note: A note if the delimiter was guessed.
+        quoted: Whether the first block contains a quote, so that fields may contain line ends.
+        alone: Whether the file ends with its first line, without a line end.
     """
 
     columns: list[str]
@@ -70,11 +70,11 @@ class Header(NamedTuple):
 @final
 @dataclass(frozen=True, slots=True)
 class TableFile:
-    """A table of which the name and the header were read.
+    """A table whose name and header were read.
 
     Attributes:
         path: The file.
-        name: What its name says.
+        name: The parts of its name.
         header: Its columns.
         limits: Size limits.
     """
@@ -86,25 +86,25 @@ class TableFile:
 
     @classmethod
     def open(cls, path: Path, limits: Limits, name: TableName | None = None) -> TableFile:
-        """Read the header of a table; where its ending does not tell, its first bytes say what it is."""
+        """Read the header of a table. If its ending is unknown, its first bytes show whether it is Parquet."""
         name = name or table_to_read(path)
         return cls(path, name, _read_header(path, name.kind, limits), limits)
 
     @property
     def is_text(self) -> bool:
-        """Whether it is CSV or TSV, which carry no types."""
+        """Whether it is CSV or TSV, which have no types."""
         return self.name.kind != "parquet"
 
     def read(self, columns: Sequence[str], *, as_text: Collection[str], quotes_checked: bool = False) -> pa.Table:
         """Read some columns.
 
         Args:
-            columns: The columns wanted.
-            as_text: Those to be left as text (text tables only); the types of the others are inferred.
-            quotes_checked: Whether an earlier call has found that all quotes close.
+            columns: The columns to read.
+            as_text: Columns that stay text (text tables only). The types of the others are inferred.
+            quotes_checked: Whether an earlier call has checked that all quotes close.
 
         Returns:
-            The Arrow table; an empty field of a text table is null.
+            The Arrow table. An empty field of a text table is null.
         """
         if not self.is_text:
             return _read_parquet(self.path, self.limits, list(columns))
@@ -120,18 +120,18 @@ class TableFile:
             if newlines or not quoted:
                 return table
         need_closed_quotes(self.path, self.header.delimiter, self.limits)
-        try:  # once more on one thread: only so does Arrow know the line
+        try:  # parse again on one thread: only then does Arrow report the row
             return self._parse(columns, as_text, threads=False, newlines=True)[0]
         except pa.ArrowInvalid as error:
             raise self._parse_error(error) from error
 
     def read_listing(self, id_column: str, *, labels: Collection[str], numbers: Collection[str]) -> pa.Table:
-        """Read all columns of a node or hyperedge table, with types inferred where that changes nothing.
+        """Read all columns of a node or hyperedge table, with inferred types where these lose no information.
 
         Args:
-            id_column: The column of ids, which is text.
+            id_column: The column of ids, which stays text.
             labels: The columns that are labels.
-            numbers: Columns that the caller says are numbers, however they are spelled.
+            numbers: Columns that are numbers in any spelling.
 
         Returns:
             The Arrow table.
@@ -149,26 +149,26 @@ class TableFile:
         if doubtful:
             texts = self.read(doubtful, as_text=doubtful, quotes_checked=True)
             for name in doubtful:
-                if kept_as_text(texts[name], table[name].type, label=name in labels):
+                if must_stay_text(texts[name], table[name].type, label=name in labels):
                     table = table.set_column(names.index(name), name, texts[name])
         return table
 
-    def place(self, row: int) -> str:
-        """Say where the n-th row of data (from 0) stands: its line in a text table, found by reading again."""
+    def locate(self, row: int) -> str:
+        """Return the position of a row of data (from 0) for a message; read a text table again to count its lines."""
         if not self.is_text:
             return f"row {row + 1}"
         with _csv_rows(self.path, self.header.delimiter, self.limits, strict=False) as lines:
             rows = lines if len(self.header.columns) == 1 else (line for line in lines if line)
             try:
                 next(islice(rows, row + 1, None), None)
-            except csv.Error:  # a field beyond the limits
+            except csv.Error:  # a field exceeds the limits
                 return f"row {row + 1}"
             return f"line {lines.line_num}"
 
     def _parse(
         self, columns: Sequence[str], as_text: Collection[str], *, threads: bool, newlines: bool
     ) -> tuple[pa.Table, bool]:
-        """Return the table, and whether a quote was in it; if so it is right only if ``newlines``."""
+        """Return the table and whether it contains a quote. With quotes it is correct only if ``newlines``."""
         header = self.header
         with _WatchedReader(self.path, self.limits) as stream:
             table = pa.csv.read_csv(
@@ -196,14 +196,14 @@ class TableFile:
         if "UTF8" in str(error):
             need_utf8_lines(self.path, self.limits)
         row, ragged = re.search(r"Row #(\d+)", str(error)), _RAGGED.search(str(error))
-        problem = f"The table must be well-formed. {describe_arrow_error(error)}."
+        problem = f"The table is malformed. Cause: {first_line(error)}."
         if ragged is not None:
-            problem = f"Every line must have {ragged[1]} fields, as the first has. Got {ragged[2]}: '{ragged[3][:60]}'."
-        return DataError(problem, path=self.path, where=None if row is None else self.place(int(row[1]) - 2))
+            problem = f"Every line must have {ragged[1]} fields, as line 1 has. Got {ragged[2]}: '{ragged[3][:60]}'."
+        return DataError(problem, path=self.path, where=None if row is None else self.locate(int(row[1]) - 2))
 
 
 def need_closed_quotes(path: Path, delimiter: str, limits: Limits) -> None:
-    """Raise a data error at the row with a quote that does not close at the end of its field; Arrow reads over it."""
+    """Raise a `DataError` if a quote does not close at the end of its field, which Arrow ignores."""
     with _csv_rows(path, delimiter, limits, strict=True) as rows:
         line = 1
         try:
@@ -214,20 +214,17 @@ def need_closed_quotes(path: Path, delimiter: str, limits: Limits) -> None:
                 f"A field that begins with a quote must end with one. Cause: {error}.",
                 path=path,
                 where=f"line {line}",
-                remedy="Close the quote; one that belongs to the text is written twice, in a field within quotes.",
+                remedy="Close the quote. If it belongs to the text, put the field in quotes and double this quote.",
             ) from error
 
 
-def kept_as_text(texts: pa.ChunkedArray, guess: pa.DataType, *, label: bool) -> bool:
-    """Tell whether a column stays text although its type was guessed to be another.
+def must_stay_text(texts: pa.ChunkedArray, guess: pa.DataType, *, label: bool) -> bool:
+    """Return whether the inferred type of a column would lose information that its texts have.
 
     Args:
-        texts: The column as it is written, null where it is empty.
-        guess: The type that was guessed; not that of real numbers with fractions, which are no other text.
+        texts: The column as text, null where it is empty.
+        guess: The inferred type, for which `inference_may_lose` is true.
         label: Whether the column is a label.
-
-    Returns:
-        Whether the values of that type would say less than the texts.
     """
     if pa.types.is_temporal(guess):
         return True
@@ -246,7 +243,7 @@ def kept_as_text(texts: pa.ChunkedArray, guess: pa.DataType, *, label: bool) -> 
 
 
 def inference_may_lose(column: pa.ChunkedArray) -> bool:
-    """Tell whether type inference could have lost information (``007`` becomes 7); text and fractions lose none."""
+    """Return whether type inference could have lost information (``007`` becomes 7); text and fractions lose none."""
     kind = column.type
     if pa.types.is_floating(kind):
         values = column.drop_null().to_numpy()
@@ -254,35 +251,38 @@ def inference_may_lose(column: pa.ChunkedArray) -> bool:
     return bool(pa.types.is_temporal(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind))
 
 
-def describe_arrow_error(error: BaseException) -> str:
-    """Return the first line of Arrow's message."""
-    return f"Arrow said: {str(error).splitlines()[0][:200].rstrip('. ')}" if str(error) else type(error).__name__
+def first_line(error: BaseException) -> str:
+    """Return the first line of an error's message, or the name of its class if there is no message."""
+    return str(error).splitlines()[0][:200].rstrip(". ") if str(error) else type(error).__name__
 
 
 class _WatchedReader(LimitedReader):
-    """Notices quotes, and never cuts between CR and LF: Arrow would take the LF for a line end."""
+    """A reader that detects quotes and never cuts between CR and LF, as Arrow would read the LF as another line end."""
 
     def __init__(self, path: Path, limits: Limits) -> None:
         super().__init__(path, limits)
-        self.quoted, self._held = False, b""
+        self.quoted, self._pending = False, b""
 
     def readinto(self, buffer: Any) -> int:
-        """Fill the buffer; a CR at its end waits for the next one."""
-        held, self._held = self._held, b""
-        buffer[: len(held)] = held
-        count = len(held) + super().readinto(memoryview(buffer)[len(held) :])
+        """Fill the buffer, but keep a CR at its end for the next call."""
+        pending, self._pending = self._pending, b""
+        buffer[: len(pending)] = pending
+        count = len(pending) + super().readinto(memoryview(buffer)[len(pending) :])
         text = bytes(memoryview(buffer)[:count])
         self.quoted = self.quoted or b'"' in text
         if count > 1 and text.endswith(b"\r"):
-            self._held = b"\r"
+            self._pending = b"\r"
             count -= 1
         return count
 
 
 def _read_header(path: Path, kind: TableKind, limits: Limits) -> Header:
     if kind == "parquet":
-        columns = _parquet_columns(path)
-        _need_different(columns, path)
+        try:
+            columns = list(_open_parquet(path).schema_arrow.names)
+        except (pa.ArrowException, UnicodeDecodeError) as error:
+            raise _not_parquet(path, error) from error
+        _need_unique(columns, path)
         return Header(columns)
     with open_limited(path, limits) as stream:
         quoted = b'"' in stream.peek()
@@ -292,36 +292,35 @@ def _read_header(path: Path, kind: TableKind, limits: Limits) -> Header:
     text = need_utf8(line.removeprefix(b"\xef\xbb\xbf"), "A text table", path).rstrip("\r\n")
     if not text.strip():
         raise DataError("The first line must name the columns. It is empty.", path=path, where="line 1")
-    delimiter, note = ("\t", None) if kind == "tsv" else (",", None)
-    if delimiter not in text:
-        other = next((mark for mark in ";\t,|" if mark in text), None)
-        if other is not None:
-            delimiter, note = other, f"columns are separated by {other!r}"
+    delimiter, note = "\t" if kind == "tsv" else ",", None
+    other = next((mark for mark in ";\t,|" if mark in text), None)
+    if delimiter not in text and other is not None:
+        delimiter, note = other, f"columns are separated by {other!r}"
     try:
         columns = next(csv.reader([text], delimiter=delimiter, strict=True))
     except csv.Error as error:
         if "\r" in text:
             raise DataError(
-                "Lines must end in LF, or CR and LF. Got CR alone.",
+                "Lines must end in LF or CR LF. Got CR alone.",
                 path=path,
                 where="line 1",
                 remedy="Convert the file, for example with tr '\\r' '\\n'.",
             ) from error
-        raise DataError(f"The first line must name the columns: {error}.", path=path, where="line 1") from error
-    _need_different(columns, path, where="line 1")
+        raise DataError(f"The first line must name the columns. Cause: {error}.", path=path, where="line 1") from error
+    _need_unique(columns, path, where="line 1")
     if columns and all(_is_number(name) for name in columns):
         raise DataError(
             f"The first line must name the columns. Got numbers: '{text[:60]}'.",
             path=path,
             where="line 1",
-            remedy="Put a line such as 'node,hyperedge' first.",
+            remedy="Insert a first line such as 'node,hyperedge'.",
         )
     return Header(columns, delimiter, note, quoted, alone=not line.endswith((b"\n", b"\r")))
 
 
 @contextmanager
 def _csv_rows(path: Path, delimiter: str, limits: Limits, *, strict: bool) -> Iterator[Any]:
-    """Open a text table for Python's csv module, whose rows know their line."""
+    """Open a text table with Python's csv module, which counts lines."""
 
     def lines(text: io.TextIOWrapper) -> Iterator[str]:
         for number, line in enumerate(iter(lambda: text.readline(limits.max_record_bytes + 1), ""), start=1):
@@ -343,18 +342,15 @@ def _open_parquet(path: Path) -> pa.parquet.ParquetFile:
     try:
         return pa.parquet.ParquetFile(path)
     except (pa.ArrowException, OSError) as error:
-        raise DataError(f"The file must be Parquet. {describe_arrow_error(error)}.", path=path) from error
+        raise _not_parquet(path, error) from error
 
 
-def _parquet_columns(path: Path) -> list[str]:
-    try:
-        return list(_open_parquet(path).schema_arrow.names)
-    except (pa.ArrowException, UnicodeDecodeError) as error:
-        raise DataError(f"The file must be Parquet. {describe_arrow_error(error)}.", path=path) from error
+def _not_parquet(path: Path, error: Exception) -> DataError:
+    return DataError(f"The file must be Parquet. Cause: {first_line(error)}.", path=path)
 
 
 def _read_parquet(path: Path, limits: Limits, columns: list[str]) -> pa.Table:
-    """Read some columns in batches: what repeats is stored once and can be far larger in memory than in the file."""
+    """Read some columns in batches, because repeated values take far more bytes in memory than in the file."""
     file = _open_parquet(path)
     try:
         groups = [file.metadata.row_group(group).total_byte_size for group in range(file.metadata.num_row_groups)]
@@ -372,13 +368,13 @@ def _read_parquet(path: Path, limits: Limits, columns: list[str]) -> pa.Table:
         table.validate(full=True)  # text may not be UTF-8
         return table
     except (pa.ArrowException, OSError, MemoryError, UnicodeDecodeError) as error:
-        raise DataError(f"The Parquet data must be intact. {describe_arrow_error(error)}.", path=path) from error
+        raise DataError(f"The Parquet data must be intact. Cause: {first_line(error)}.", path=path) from error
 
 
-def _need_different(columns: list[str], path: Path, where: str | None = None) -> None:
+def _need_unique(columns: list[str], path: Path, where: str | None = None) -> None:
     if len(set(columns)) < len(columns):
-        twice = Counter(columns).most_common(1)[0][0]
-        raise DataError(f"Column names must differ. Got '{twice}' twice.", path=path, where=where)
+        duplicate = Counter(columns).most_common(1)[0][0]
+        raise DataError(f"Column names must be unique. Got '{duplicate}' twice.", path=path, where=where)
 
 
 def _is_number(text: str) -> bool:

@@ -1,4 +1,4 @@
-"""What the name of a table says: ``baskets.nodes.csv.gz`` is ``baskets.nodes``, CSV, compressed."""
+"""The parts of a table's file name: ``baskets.nodes.csv.gz`` is ``baskets.nodes``, CSV, compressed."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ _NAME = re.compile(r"(.*)(\.(csv|tsv|parquet)(\.gz)?)", re.IGNORECASE | re.ASCII
 
 
 class TableName(NamedTuple):
-    """The parts of a table's name; the suffix as it is written, ``.CSV.GZ``."""
+    """The parts of a table's name. The suffix keeps its case, ``.CSV.GZ``."""
 
     stem: str
     suffix: str
     kind: TableKind
 
     def neighbour(self, what: str) -> str:
-        """Return the name of the table of nodes or hyperedges beside it."""
+        """Return the name of its table of nodes or hyperedges."""
         return f"{self.stem}.{what}{self.suffix}"
 
 
 class OtherTables(NamedTuple):
-    """Tables of nodes or hyperedges that are named after an incidence table but end otherwise.
+    """Tables of nodes or hyperedges that are named after an incidence table but have another ending.
 
     Attributes:
-        free: Those without an incidence table of their own.
-        owned: Those that stand beside one with their ending, and belong to it.
+        free: Those without an incidence table of the same ending.
+        owned: Those that belong to an incidence table of the same ending.
     """
 
     free: list[Path]
@@ -40,17 +40,17 @@ class OtherTables(NamedTuple):
 
 
 def table_name(path: Path) -> TableName:
-    """Return the parts of a table's name; a usage error for another kind of file."""
+    """Return the parts of a table's name, or raise a `UsageError` if it is not a table's name."""
     name = _split(path)
     if name is None:
         raise UsageError(
-            f"A table must end in .csv, .tsv or .parquet (.gz may follow the first two). Got '{path.name}'."
+            f"The name of a table must end in .csv, .tsv or .parquet (or .csv.gz, .tsv.gz). Got '{path.name}'."
         )
     return name
 
 
 def table_to_read(path: Path) -> TableName:
-    """Return the parts of the name of a table to be read; where its ending does not tell, it is CSV or Parquet."""
+    """Return the parts of the name of a table to read. If the ending is unknown, examine the first bytes."""
     name = _split(path)
     if name is not None:
         return name
@@ -60,13 +60,13 @@ def table_to_read(path: Path) -> TableName:
 
 
 def other_neighbours(path: Path, name: TableName, what: str) -> OtherTables:
-    """Return the tables beside an incidence table that end otherwise than it does: ``a.nodes.csv`` beside ``a.tsv``."""
+    """Return the tables of an incidence table that have another ending: ``a.nodes.csv`` beside ``a.tsv``."""
     try:
-        names = {found.name for found in path.parent.iterdir()}
-    except OSError:  # no such folder, or one that may not be looked into
+        names = {file.name for file in path.parent.iterdir()}
+    except OSError:  # the folder is missing or may not be read
         names = set()
     start = f"{name.stem}.{what}"
-    endings = sorted(found.removeprefix(start) for found in names - {name.neighbour(what)} if found.startswith(start))
+    endings = sorted(other.removeprefix(start) for other in names - {name.neighbour(what)} if other.startswith(start))
     known = [ending for ending in endings if ending.lower() in _ENDINGS]
     return OtherTables(
         [path.with_name(start + ending) for ending in known if name.stem + ending not in names],
@@ -75,14 +75,14 @@ def other_neighbours(path: Path, name: TableName, what: str) -> OtherTables:
 
 
 def _split(path: Path) -> TableName | None:
-    found = _NAME.fullmatch(path.name)
-    if found is None:
+    match = _NAME.fullmatch(path.name)
+    if match is None:
         return None
-    stem, suffix, ending, compressed = found.groups()
+    stem, suffix, ending, compressed = match.groups()
     kind: TableKind = ending.lower()  # type: ignore[assignment]  # the pattern has no others
     if compressed and kind == "parquet":
         raise UsageError(
-            f"Parquet compresses itself, so its name must end in .parquet. Got '{path.name}'. "
-            "Unpack the file or rename it."
+            f"Parquet files have their own compression, so the name must end in .parquet. Got '{path.name}'. "
+            "Decompress or rename the file."
         )
     return TableName(stem, suffix, kind)

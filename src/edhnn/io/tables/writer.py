@@ -1,13 +1,12 @@
-"""Incidence tables written with their node and hyperedge tables beside them, and what tables cannot hold.
+"""Writer of incidence tables with their tables of nodes and hyperedges, and the list of parts that tables drop.
 
-See `edhnn.io.tables.reader` for the tables. Some of a dataset is not written, and some of what is written a reader
-takes for something else; `dropped_by_tables` names both.
+See `edhnn.io.tables.reader` for the tables. Tables cannot store some parts of a dataset, and a reader interprets some
+columns differently. `dropped_by_tables` names both.
 """
 
 from __future__ import annotations
 
 import json
-import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
@@ -27,7 +26,7 @@ from edhnn.data.ids import IdColumn, Ids, integers_if_all_canonical
 from edhnn.errors import DataError
 from edhnn.io.file_format import FileFormat
 from edhnn.io.files import atomic_file, compressed_by_name
-from edhnn.io.tables.arrow import inference_may_lose, kept_as_text
+from edhnn.io.tables.arrow import inference_may_lose, must_stay_text
 from edhnn.io.tables.names import TableName, other_neighbours, table_name
 from edhnn.io.tables.reader import read_tables
 from edhnn.typing import IndexArray
@@ -36,19 +35,20 @@ from edhnn.typing import IndexArray
 def write_tables(dataset: NodeDataset, target: Path) -> list[Path]:
     """Write a dataset as CSV, TSV or Parquet tables.
 
-    The node table is written when there is something to say about nodes, a node is isolated, or the memberships alone
-    would number the nodes differently, or where another that ends otherwise would be read along; the hyperedge table
-    likewise.
+    The node table is written if nodes have labels, features or attributes, if a node is isolated, if the memberships
+    alone would number the nodes differently, or if a reader would use an existing node table with another ending. The
+    same holds for the hyperedge table.
 
     Args:
         dataset: The dataset.
-        target: The incidence table; the neighbours are named after it.
+        target: The incidence table. The other tables are named after it.
 
     Returns:
         The files written.
 
     Raises:
-        DataError: if a table cannot hold the ids or an attribute, or two columns have one name; nothing is written.
+        DataError: if a table cannot store the ids or an attribute, or two columns have the same name. Nothing is
+            written then.
     """
     hypergraph, name = dataset.hypergraph, table_name(target)
     text = name.kind != "parquet"
@@ -79,32 +79,33 @@ def write_tables(dataset: NodeDataset, target: Path) -> list[Path]:
         or other_neighbours(target, name, "hyperedges").free
     ):
         tables[target.with_name(name.neighbour("hyperedges"))] = _table(edges, text=text)
-    with ExitStack() as files:  # all of them or none
+    with ExitStack() as files:  # write all files or none
         for path, table in tables.items():
             _write(table, files.enter_context(atomic_file(path)), table_name(path))
     return list(tables)
 
 
 def write_table(table: pa.Table, target: Path) -> None:
-    """Write one table, CSV, TSV or Parquet by its name, whole or not at all."""
+    """Write one table atomically, as CSV, TSV or Parquet according to its name."""
     name = table_name(target)
     with atomic_file(target) as path:
         _write(table, path, name)
 
 
 def dropped_by_tables(dataset: NodeDataset, target: Path) -> list[str]:
-    """Name what tables cannot hold of this dataset."""
+    """Describe the parts of a dataset that its tables drop, or that a reader interprets differently."""
     text = table_name(target).kind != "parquet"
-    dropped = ["the sparsity of the features (written as full columns)"] if _is_sparse(dataset) else []
+    sparse = dataset.x is not None and dataset.x.layout == torch.sparse_csr
+    dropped = ["the sparsity of the features (written as full columns)"] if sparse else []
     for name, tensor in (("features", dataset.x), ("labels", dataset.y)):
         if tensor is not None and tensor.dtype not in (torch.float32, torch.int64):
-            dropped.append(f"that the {name} are {str(tensor.dtype).removeprefix('torch.')} (a reader takes float32)")
+            dropped.append(f"that the {name} are {str(tensor.dtype).removeprefix('torch.')} (a reader uses float32)")
     used: list[Any] = []
     if dataset.y is not None and dataset.task == "classification":
         names: Any = dataset.class_names or range(dataset.num_classes or 0)
         used = sorted({names[number] for number in set(dataset.y.tolist()) if number >= 0})
-        dropped += ["the numbers of the classes (a reader sorts those in use)"] if used != list(names) else []
-        dropped += ["the labels of the class '' (a reader takes them for unlabelled)"] if "" in used else []
+        dropped += ["the numbers of the classes (a reader sorts the names in use)"] if used != list(names) else []
+        dropped += ["the labels of the class '' (a reader treats them as missing)"] if "" in used else []
     heads = _label_heads(dataset, text=text)
     guessed = label_columns([*heads, *_feature_heads(dataset), *dataset.node_attributes], ColumnRequest())
     dropped += [
@@ -112,7 +113,7 @@ def dropped_by_tables(dataset: NodeDataset, target: Path) -> list[str]:
         *_dropped_features(dataset, () if dataset.y is not None else guessed),
     ]
     if numbers_in(dataset.edge_attributes.get("weight", ("none",))) is not None:
-        dropped.append("that 'weight' is an attribute of hyperedges (a reader takes it for their weights)")
+        dropped.append("that 'weight' is an attribute of hyperedges (a reader uses it as their weight)")
     if text:
         ids = {"node": dataset.node_ids, "hyperedge": dataset.edge_ids}
         dropped += [
@@ -145,12 +146,12 @@ def _ids(ids: Ids, numbers: IndexArray | None, kind: str, *, text: bool) -> pa.A
             names = pa.array(ids.values)
             if text and "" in ids.values:
                 raise DataError(
-                    f"A text table holds no empty ids. A {kind} has one.", remedy="Write Parquet or HIF instead."
+                    f"A text table cannot store an empty {kind} id.", remedy="Write Parquet or HIF instead."
                 )
             return names if numbers is None else names.take(pa.array(numbers))
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
         raise DataError(
-            f"The {kind} ids in a table must be all text or all 64-bit integers. These are mixed.",
+            f"The {kind} ids in a table must be all text or all 64-bit integers. They are not.",
             remedy="Write HIF or a dataset folder instead.",
         ) from error
     values = np.asarray(ids.values, dtype=np.int64)
@@ -158,7 +159,7 @@ def _ids(ids: Ids, numbers: IndexArray | None, kind: str, *, text: bool) -> pa.A
 
 
 def _in_order(ids: Ids, mentions: IndexArray, *, text: bool) -> bool:
-    """Whether a reader numbers the ids as they are: integers ascending, text by first mention."""
+    """Return whether a reader would number the ids the same: integers ascending, text by first occurrence."""
     names: list[Any] = ids.to_list() if not isinstance(ids.values, range) else []
     if all(isinstance(name, int) for name in names):
         return all(a < b for a, b in pairwise(names))
@@ -171,7 +172,7 @@ def _node_columns(dataset: NodeDataset, heads: Sequence[str], *, text: bool) -> 
     if dataset.y is not None:
         columns += zip(heads, _label_columns(dataset), strict=True)
     if dataset.x is not None:
-        x = as_numpy(dataset.x.to_dense() if _is_sparse(dataset) else dataset.x)
+        x = as_numpy(dataset.x.to_dense())
         columns += [(name, pa.array(x[:, number])) for number, name in enumerate(_feature_heads(dataset))]
     return columns + [(name, _column(name, column)) for name, column in dataset.node_attributes.items()]
 
@@ -190,11 +191,11 @@ def _table(columns: list[tuple[str, pa.Array]], *, text: bool) -> pa.Table:
     for name, times in Counter(names).items():
         if times > 1:
             raise DataError(
-                f"Column names must differ. '{name}' is the name of two of the ids, weights, labels, features and "
+                f"Column names must be unique. '{name}' occurs twice among ids, weights, labels, features and "
                 "attributes."
             )
         if text and ("\n" in name or "\r" in name):
-            raise DataError(f"Names of columns in a text table must stand on one line. Got {name!r}.")
+            raise DataError(f"Column names in a text table must not contain line breaks. Got {name!r}.")
     return pa.table([column for _, column in columns], names)
 
 
@@ -203,7 +204,7 @@ def _column(name: str, values: Any) -> pa.Array:
         return exact_array(values)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
         raise DataError(
-            f"A table column must be of one kind. The attribute '{name}' is not: {error}.",
+            f"The values of a table column must have one type. The attribute '{name}' is mixed. Cause: {error}.",
             remedy="Write HIF or a dataset folder instead.",
         ) from error
 
@@ -218,43 +219,34 @@ def _write(table: pa.Table, path: Path, name: TableName) -> None:
             pa.csv.write_csv(table, stream, options)
     except pa.ArrowException as error:
         raise DataError(
-            f"A text table holds text and numbers only: {error}.", remedy="Write HIF or Parquet instead."
+            f"A text table can store only text and numbers. Cause: {error}.", remedy="Write HIF or Parquet instead."
         ) from error
 
 
 def _label_heads(dataset: NodeDataset, *, text: bool) -> tuple[str, ...]:
-    """The names of the label columns in a table: those they were read under, if it can hold them."""
+    """Return the names of the label columns in a table: the original names, if the table can store them."""
     y, names = dataset.y, _label_names(dataset)
-    if y is None or (names and all(_can_head(name, dataset, text=text) for name in names)):
+    taken = {"id", *_feature_heads(dataset), *dataset.node_attributes}
+    one_line = not text or not any("\n" in name or "\r" in name for name in names)
+    if y is None or (names and one_line and taken.isdisjoint(names)):
         return names
     return ("label",) if y.dim() == 1 else tuple(f"label{number}" for number in range(y.shape[1]))
 
 
 def _label_names(dataset: NodeDataset) -> tuple[str, ...]:
-    """The names that the labels have, if they have any."""
+    """Return the original names of the label columns, if there are any."""
     if dataset.y is not None and dataset.y.dim() == 2 and dataset.class_names is not None:
         return tuple(str(name) for name in dataset.class_names)
     return recorded_columns(dataset.provenance.details, dataset.y)
 
 
-def _can_head(name: str, dataset: NodeDataset, *, text: bool) -> bool:
-    """Whether a label column may be called so: no other column is, and a text table holds it on one line."""
-    one_line = not text or not ("\n" in name or "\r" in name)
-    return one_line and name != "id" and name not in _feature_heads(dataset) and name not in dataset.node_attributes
-
-
 def _feature_heads(dataset: NodeDataset) -> tuple[str, ...]:
-    """The names of the feature columns."""
+    """Return the names of the feature columns."""
     return dataset.feature_names or tuple(f"x{number}" for number in range(dataset.num_features))
 
 
-def _is_sparse(dataset: NodeDataset) -> bool:
-    """Whether the features are sparse."""
-    return dataset.x is not None and dataset.x.layout == torch.sparse_csr
-
-
 def _look_like_integers(ids: Ids) -> bool:
-    """Whether these are texts that a reader of a text table takes for integers."""
+    """Return whether all ids are text that a reader of a text table would interpret as integers."""
     if not isinstance(ids.values, list) or not all(isinstance(name, str) for name in ids.values):
         return False
     column = IdColumn()
@@ -264,40 +256,39 @@ def _look_like_integers(ids: Ids) -> bool:
 
 
 def _dropped_labels(dataset: NodeDataset, heads: Sequence[str], guessed: Sequence[str]) -> Iterator[str]:
-    """Labels that a reader does not find unless it is told, and what it takes for labels where there are none."""
+    """Describe labels that a reader finds only with options, and columns that it would guess to be labels."""
     y, names = dataset.y, _label_names(dataset)
     if names and names != heads:
         yield f"the names of the label columns {', '.join(names)} (written as {', '.join(heads)})"
     if y is None:
         for name in guessed:
             kind = "a feature" if name in _feature_heads(dataset) else "an attribute"
-            yield f"that '{name}' is {kind} (a reader takes it for the label)"
+            yield f"that '{name}' is {kind} (a reader uses it as the label)"
     elif y.dim() == 2:
-        options = " ".join(f"--label {shlex.quote(name)}" for name in heads)
-        yield f"which columns are labels (read with {options} --task {dataset.task})"
+        yield f"which columns are labels (read with `label={list(heads)}` `task={dataset.task!r}`)"
     elif guessed != heads:
-        real = " --task regression" if dataset.task == "regression" else ""
-        yield f"which column is the label (read with --label {shlex.quote(heads[0])}{real})"
+        task = " `task='regression'`" if dataset.task == "regression" else ""
+        yield f"which column is the label (read with `label={heads[0]!r}`{task})"
     elif dataset.task == "regression" and bool(((y == y.trunc()) | y.isnan()).all()):
-        yield "that the labels are real values (read with --task regression)"
+        yield "that the labels are real values (read with `task='regression'`)"
 
 
 def _dropped_features(dataset: NodeDataset, labels: Sequence[str]) -> Iterator[str]:
-    """Attributes that a reader takes for features, and features that it takes for attributes."""
+    """Describe attributes that a reader uses as features, and features that it uses as attributes."""
     for name, values in dataset.node_attributes.items():
         column = pa.chunked_array([exact_array(values)])
         numbers = None if name in labels else numbers_in(column)
         if numbers is not None and not is_rounded(column, numbers):
-            yield f"that '{name}' is an attribute (a reader takes it for a feature)"
+            yield f"that '{name}' is an attribute (a reader uses it as a feature)"
     if dataset.x is not None and dataset.x.dtype == torch.float64:
-        x = (dataset.x.to_dense() if _is_sparse(dataset) else dataset.x).cpu().numpy()
-        for name, numbers in zip(_feature_heads(dataset), np.ascontiguousarray(x.T), strict=True):
+        x = np.ascontiguousarray(dataset.x.to_dense().cpu().numpy().T)
+        for name, numbers in zip(_feature_heads(dataset), x, strict=True):
             if is_rounded(numbers.tolist(), numbers):
-                yield f"that '{name}' is a feature (a reader leaves it an attribute, as 32 bits would round it)"
+                yield f"that '{name}' is a feature (a reader uses it as an attribute, because 32 bits would round it)"
 
 
 def _misread(values: Sequence[Any], *, label: bool) -> bool:
-    """Whether these are texts that a reader of a text table takes for numbers, truth values or nothing."""
+    """Return whether these are texts that a reader of a text table would interpret as numbers, booleans or missing."""
     texts = pa.table({"": [value for value in values if isinstance(value, str)]})
     if not len(texts):
         return False
@@ -314,15 +305,15 @@ def _misread(values: Sequence[Any], *, label: bool) -> bool:
     if "" in texts[""].to_pylist():
         return True
     return not pa.types.is_string(read.type) and not (
-        inference_may_lose(read) and kept_as_text(texts[""], read.type, label=label)
+        inference_may_lose(read) and must_stay_text(texts[""], read.type, label=label)
     )
 
 
 def id_column(ids: Ids) -> pa.Array:
-    """Make ids a column of a table: integers if all are and fit 64 bits, else text.
+    """Return ids as a column of a table: integers if all are integers of 64 bits, else text.
 
-    Where an integer and a text would then read alike, as ``1`` and ``"1"`` do, all text stands in quotes as JSON writes
-    it: no two ids are ever written the same.
+    If an integer and a text would look the same, as ``1`` and ``"1"`` do, all texts are quoted as in JSON, so that
+    different ids stay different.
     """
     values = ids.values
     if not isinstance(values, list):
