@@ -35,7 +35,7 @@ def pytest_configure() -> None:
 
 @pytest.fixture(autouse=True)
 def one_thread() -> None:
-    """One thread: threads of several test processes only wait for one another. A test that wants more says so."""
+    """One thread: threads of several test processes only wait for one another. A test that needs more sets them."""
     import torch  # not before the settings above are made
 
     torch.set_num_threads(1)
@@ -43,7 +43,7 @@ def one_thread() -> None:
 
 @pytest.fixture(scope="session")
 def real_data() -> Path:
-    """The folder of the nine real datasets; tests that need it are skipped, saying so, where it is absent."""
+    """The folder of the nine real datasets; tests that need it are skipped, with the reason, where it is absent."""
     folder = Path(os.environ.get("EDHNN_DATA") or Path(__file__).parents[2] / "shared" / "data")
     if not (folder / "cora" / "hyperedges.txt.gz").is_file():
         pytest.skip(f"the real datasets are not in '{folder}'; set EDHNN_DATA")

@@ -41,9 +41,9 @@ def cached_per_features(
 
     Args:
         hypergraph: The hypergraph.
-        x: Features. Those that want a gradient are computed with each time, and so are features changed in place and
-            those made in inference mode, of which torch does not say whether they were changed. Nor does it say so of
-            memory that is shared with NumPy: change that and the old answer stays.
+        x: Features. The result is computed again for features that need a gradient, were changed in place, or were
+            made in inference mode, where torch does not record changes. A change of memory that is shared with NumPy
+            goes unnoticed.
         name: What is made.
         key: What else it depends on: options.
         make: Makes it.
