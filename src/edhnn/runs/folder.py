@@ -193,9 +193,7 @@ def _check_same_run(old: JsonObject, new: JsonObject, folder: Path) -> None:
     names = [name for name in before if name not in ("origin", "dataset.source") and now.get(name) != before[name]]
     if names:
         shown = "; ".join(f"{name} is {before[name]!r} there, {now.get(name)!r} here" for name in names[:5])
-        raise UsageError(
-            f"'{folder}' holds a different run: {shown}. Use the same settings, or choose another folder."
-        )
+        raise UsageError(f"'{folder}' holds a different run: {shown}. Use the same settings, or choose another folder.")
 
 
 def _check_format(record: JsonObject, folder: Path) -> None:

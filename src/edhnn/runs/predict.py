@@ -116,7 +116,7 @@ def load_models(path: Path | str, split: int | None = None) -> Ensemble:
 
 
 def with_classes(dataset: NodeDataset, model: Pretrained) -> NodeDataset:
-    """Number the dataset's classes, or order its label columns, like the model.
+    """Map the dataset's classes, or order its label columns, like the model.
 
     Raises:
         DataError: if the tasks differ, or the dataset has a class or label column that the model does not have.
