@@ -67,9 +67,6 @@ def configure(config: type[Config], values: Mapping[str, Any], *, what: str = "o
         values: Values by field; the other fields keep their defaults.
         what: The word for a field in error messages.
 
-    Returns:
-        The configuration.
-
     Raises:
         UsageError: if a field is unknown (the message lists the fields) or a value is invalid.
     """

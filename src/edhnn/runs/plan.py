@@ -163,9 +163,6 @@ def make_plan(
         settings: Options of the model and fields of `TrainConfig`, by name.
         file: A TOML file with ``model``, ``preset``, ``splits``, ``seed`` and the tables ``[options]`` and ``[train]``.
 
-    Returns:
-        The plan.
-
     Raises:
         UsageError: if a name is unknown or a value is invalid.
         DataError: if the file is not TOML.

@@ -91,9 +91,6 @@ def load_models(path: Path | str, split: int | None = None) -> Ensemble:
         path: A run folder or a pretrained folder.
         split: One split's model; all if not given.
 
-    Returns:
-        The models.
-
     Raises:
         UsageError: if the path is neither, the run is not finished, or the split does not exist.
     """

@@ -77,9 +77,6 @@ def find_preset(
         name: The preset; by default ``paper`` if it has the dataset of the catalogue, else ``auto``.
         heads: Number of heads, if it is not the model's default; ``auto`` divides the width among them.
 
-    Returns:
-        The preset.
-
     Raises:
         UsageError: if the preset has no entry for this model and dataset; the message lists the entries.
     """
@@ -100,9 +97,6 @@ def recorded_preset(dataset: str, model: str, name: Literal["paper", "official"]
         dataset: Name of the dataset.
         model: The model.
         name: The preset.
-
-    Returns:
-        The preset.
 
     Raises:
         UsageError: if there is no entry for this model and dataset; the message lists the entries.

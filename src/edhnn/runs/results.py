@@ -114,9 +114,6 @@ def write_results(
         splits: The splits.
         trained: The trained splits.
         start: Start of the call, by `time.perf_counter`.
-
-    Returns:
-        The summary.
     """
     with atomic_file(folder.path / "metrics.jsonl") as temporary, temporary.open("wb") as stream:
         for number in range(len(splits)):

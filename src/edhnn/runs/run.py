@@ -74,7 +74,7 @@ def train(
     tensorboard: bool = False,
     device: Device = "cpu",
 ) -> RunSummary:
-    """Train a model on several splits and write a run folder (`edhnn.runs.folder`). Paper: Appendix F.3.
+    """Train a model on several splits, write a run folder (`edhnn.runs.folder`), return the summary. Paper: Appendix F.3.
 
     Args:
         dataset: Hypergraph, features and labels.
@@ -87,9 +87,6 @@ def train(
         tensorboard: Write events for TensorBoard during training, in the run folder's ``tensorboard``.
         device: The device: ``cpu``, ``cuda``, ``mps``, ... or ``auto``. It is not part of the plan: a run may be
             resumed on another device, and its files can be read on every machine.
-
-    Returns:
-        The summary.
 
     Raises:
         DataError: if the dataset cannot be trained on.
@@ -169,9 +166,6 @@ def train_split(
         objective: The task, its targets scaled by the split's training nodes.
         watch: Called after every epoch.
         should_stop: Called after every epoch. If it returns true, the state is saved and `StoppedError` is raised.
-
-    Returns:
-        The trained split.
 
     Raises:
         StoppedError: if ``should_stop`` returned true.

@@ -72,15 +72,12 @@ class Batch:
 
 
 def outputs_of(model: nn.Module, inputs: Inputs, *, training: bool = False) -> Tensor:
-    """Run a model.
+    """Run a model and return its outputs, on its device.
 
     Args:
         model: Any module ``model(x, hypergraph)``.
         inputs: Its inputs, on its device.
         training: Run in training mode, with gradients; otherwise in evaluation mode, without.
-
-    Returns:
-        The outputs, on the model's device.
     """
     model.train(training)
     with torch.set_grad_enabled(training):
@@ -114,9 +111,6 @@ def make_inputs(dataset: NodeDataset, config: TrainConfig, scaling: Scaling | No
         dataset: The dataset, with features.
         config: The transforms and the feature scaling; see `TrainConfig.for_model`.
         scaling: The scaling of the training data, for prediction; measured here if not given.
-
-    Returns:
-        The inputs.
 
     Raises:
         UsageError: if sparse features are to be scaled.

@@ -122,9 +122,6 @@ class Pretrained:
             folder: The folder to write.
             overwrite: Replace an existing model.
 
-        Returns:
-            The folder.
-
         Raises:
             UsageError: if the folder exists and may not be replaced, or is not a model folder.
         """
