@@ -74,7 +74,7 @@ def train(
     tensorboard: bool = False,
     device: Device = "cpu",
 ) -> RunSummary:
-    """Train a model on several splits, write a run folder (`edhnn.runs.folder`), return the summary. Paper: Appendix F.3.
+    """Train a model on several splits into a run folder (`edhnn.runs.folder`). Return the summary. Paper: Appendix F.3.
 
     Args:
         dataset: Hypergraph, features and labels.
