@@ -42,11 +42,11 @@ def test_golden_run(tiny, split):
 
 
 def test_selects_the_first_epoch_of_the_best_validation_score(tiny, split):
-    records, result = records_of(model_for(tiny), tiny, split, TrainConfig(epochs=25, learning_rate=0.01))
+    records, result = records_of(model_for(tiny), tiny, split, TrainConfig(epochs=12, learning_rate=0.01))
     scores = [record.valid["accuracy"] for record in records]
     assert result.best_epoch == 1 + scores.index(max(scores))
     assert result.valid["accuracy"] == max(scores)
-    assert [record.epoch for record in records] == list(range(1, 26))
+    assert [record.epoch for record in records] == list(range(1, 13))
 
 
 def test_the_model_holds_the_reported_parameters(tiny, split):
@@ -238,7 +238,7 @@ class Linear(torch.nn.Module):
 @pytest.mark.parametrize("targets", [1, 2])
 def test_regression_answers_are_in_the_units_of_the_labels(tiny, split, loss, targets):
     dataset = regression(tiny, targets)
-    config = TrainConfig(epochs=200, learning_rate=0.03, regression_loss=loss)
+    config = TrainConfig(epochs=60, learning_rate=0.1, regression_loss=loss)
     result = fit(Linear(targets), dataset, split, config)
     assert min(result.train["r2"], result.test["r2"]) > 0.95
     assert 800 < result.objective.answers(result.outputs).mean() < 1200
@@ -261,7 +261,7 @@ def test_several_labels_with_unknown_entries(tiny, split):
     y[split.train[:3], 0] = NAN
     dataset = replace(tiny, y=y, task="multilabel")
     model = model_for(dataset, dropout=0.0, input_dropout=0.0)
-    result = fit(model, dataset, split, TrainConfig(epochs=40, learning_rate=0.03))
+    result = fit(model, dataset, split, TrainConfig(epochs=15, learning_rate=0.05))
     assert result.train["micro_f1"] > 0.8
     assert set(result.test) == {"micro_f1", "accuracy"}
 
