@@ -1,4 +1,4 @@
-"""Configurations: what a field takes, what it refuses, and in which words."""
+"""Configurations: valid and invalid values of fields, and the error messages."""
 
 from dataclasses import FrozenInstanceError, asdict, dataclass, make_dataclass
 from typing import Literal
@@ -26,7 +26,7 @@ class Sizes(Configuration):
     names: tuple[str, ...] = ()
 
     def check(self):
-        """Refuse a pair of values."""
+        """Raise for an invalid pair of values."""
         if self.layers == 7 and self.extra == 7:
             raise UsageError("'layers' and 'extra' must not both be 7.")
 
@@ -56,13 +56,13 @@ class Sizes(Configuration):
         ({"layers": 7, "extra": 7}, "'layers' and 'extra' must not both be 7."),
     ],
 )
-def test_what_does_not_fit_is_refused_by_name_however_it_is_made(make, values, words):
+def test_invalid_values_raise_in_every_way_to_make_a_configuration(make, values, words):
     with pytest.raises(UsageError) as caught:
         make(values)
     assert str(caught.value) == words
 
 
-def test_values_are_converted_to_what_the_field_is():
+def test_values_are_converted_to_the_type_of_the_field():
     made = Sizes(layers=np.int64(3), rate=1, shift=np.float32(0.25), names=["a", "b"], patience=np.int32(4))
     assert asdict(made) == {
         **asdict(Sizes()), "layers": 3, "rate": 1.0, "shift": 0.25, "names": ("a", "b"), "patience": 4
@@ -73,7 +73,7 @@ def test_values_are_converted_to_what_the_field_is():
         made.layers = 4
 
 
-def test_an_unknown_field_is_refused_with_a_suggestion():
+def test_an_unknown_field_raises_with_a_suggestion():
     with pytest.raises(UsageError, match="The setting must be one of layers, .* Did you mean 'layers'"):
         configure(Sizes, {"layer": 3}, what="setting")
 
@@ -86,12 +86,12 @@ def test_any_dataclass_can_be_configured():
 
 
 @given(st.dictionaries(st.sampled_from(["layers", "rate", "norm", "patience"]), st.none() | st.integers(-2, 3)))
-def test_what_is_accepted_by_name_is_accepted_directly(values):
+def test_configure_and_the_constructor_accept_the_same_values(values):
     def outcome(make):
         try:
             return make()
         except UsageError as error:
-            return type(error)  # which of two wrong values is named first may differ
+            return type(error)  # the first of two invalid values may differ
 
     assert outcome(lambda: configure(Sizes, values)) == outcome(lambda: Sizes(**values))
 

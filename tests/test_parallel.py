@@ -1,4 +1,4 @@
-"""What the parent says of its workers: the real failure, a stop to stop, a death from outside."""
+"""Worker processes: the parent raises the error of a worker that failed, stopped or was killed."""
 
 import os
 import signal
@@ -47,47 +47,47 @@ def module(tmp_path, monkeypatch) -> str:
     return "a_worker:work"
 
 
-def begin(module: str, folder: Path, fate: str, count: int = 2) -> None:
+def run(module: str, folder: Path, fate: str, count: int = 2) -> None:
     run_processes(
         module, [str(folder), fate], count=count, threads=1, should_stop=lambda: False, look=lambda: None
     )  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("fate", "kind", "said"),
+    ("fate", "error", "message"),
     [
         ("diverges", WorkerError, r"^The loss of split 0 must be finite\.$"),
         ("refuses", UsageError, r"^The width must be at least 1\.$"),
         ("full", MachineError, r"^No space left on the disk for 'metrics.jsonl'\."),
-        ("killed", MachineError, "killed, most likely because memory ran out"),
+        ("killed", MachineError, "killed, probably because memory ran out"),
     ],
 )
-def test_the_failure_is_told_and_not_the_stop_it_caused(module, tmp_path, fate, kind, said):
-    with pytest.raises(kind, match=said):
-        begin(module, tmp_path, fate)
+def test_the_parent_raises_the_failure_and_not_the_stop_it_caused(module, tmp_path, fate, error, message):
+    with pytest.raises(error, match=message):
+        run(module, tmp_path, fate)
 
 
-def test_a_users_files_are_not_modules_of_a_worker(module, tmp_path, monkeypatch):
+def test_a_worker_does_not_import_files_of_the_current_folder(module, tmp_path, monkeypatch):
     folder = tmp_path / "data"
     folder.mkdir()
     for name in ("statistics", "random"):
         (folder / f"{name}.py").write_text("raise SystemExit('a file of the user was run')")
     monkeypatch.chdir(folder)
     with pytest.raises(StoppedError, match="saved"):
-        begin(module, tmp_path, "alone", count=1)
+        run(module, tmp_path, "alone", count=1)
 
 
-def test_workers_that_left_before_the_parent_looked_are_a_stop(module, tmp_path):
+def test_workers_that_stopped_before_the_first_poll_are_a_stop(module, tmp_path):
     with pytest.raises(StoppedError, match="saved"):
-        begin(module, tmp_path, "alone", count=1)
+        run(module, tmp_path, "alone", count=1)
 
 
-def test_a_worker_whose_parent_died_before_it_looked_leaves(module, tmp_path):
-    (tmp_path / "first").touch()  # so that it works until it is asked to stop
-    died = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True)
+def test_a_worker_whose_parent_died_before_its_start_exits(module, tmp_path):
+    (tmp_path / "first").touch()  # so that it works until it is stopped
+    dead = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True)
     orphan = subprocess.Popen(
         [sys.executable, "-m", "edhnn.parallel", module, str(tmp_path), "alone"],
-        env={**os.environ, "EDHNN_PARENT": died.stdout.decode().strip()},
+        env={**os.environ, "EDHNN_PARENT": dead.stdout.decode().strip()},
         stderr=subprocess.DEVNULL,
     )
     try:

@@ -1,8 +1,8 @@
 """Configurations: frozen dataclasses whose fields are checked and converted by msgspec.
 
-A field's annotation states what it may be: ``Annotated[int, Meta(ge=1)]`` (`Count`), a ``Literal``, ``bool``, a tuple.
-Values are checked when a configuration is made, by name from a file or a command line (`configure`) or directly.
-Whole numbers become floats, lists become tuples and NumPy's scalars become Python's where the field says so.
+A field's annotation is its type: ``Annotated[int, Meta(ge=1)]`` (`Count`), a ``Literal``, ``bool``, a tuple. Values are
+checked when a configuration is made, directly or from names and values of a file or a command line (`configure`).
+Integers become floats, lists become tuples and NumPy scalars become Python numbers if the field's type requires it.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Configuration:
         self.check()
 
     def check(self) -> None:
-        """Refuse values that do not fit together; a subclass overrides it."""
+        """Check values that depend on each other; a subclass overrides it."""
 
 
 def configure(config: type[Config], values: Mapping[str, Any], *, what: str = "option") -> Config:
@@ -65,13 +65,10 @@ def configure(config: type[Config], values: Mapping[str, Any], *, what: str = "o
     Args:
         config: The dataclass.
         values: Values by field; the other fields keep their defaults.
-        what: What a field is called in an error.
-
-    Returns:
-        The configuration.
+        what: The word for a field in error messages.
 
     Raises:
-        UsageError: if there is no such field, where the message lists those there are, or if a value does not fit.
+        UsageError: if a field is unknown (the message lists the fields) or a value is invalid.
     """
     return config(**convert_values(config, values, what=what))
 
@@ -101,7 +98,7 @@ def _converted(name: str, kind: Any, value: Any) -> Any:
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
-        raise _refusal(name, kind, value) from error
+        raise _invalid_value(name, kind, value) from error
 
 
 _NAMES = {
@@ -115,20 +112,20 @@ _NAMES = {
 }
 
 
-def _refusal(name: str, kind: Any, value: Any) -> UsageError:
-    """Say what the field must be and what was given."""
+def _invalid_value(name: str, kind: Any, value: Any) -> UsageError:
+    """Make the error for a value that does not have the field's type or is out of its bounds."""
     if get_origin(kind) is Literal and isinstance(value, str):
         return unknown_name(name, value, get_args(kind))
-    form = inspect.type_info(kind)
-    forms = form.types if isinstance(form, inspect.UnionType) else (form,)
-    for option in forms:
+    info = inspect.type_info(kind)
+    types = info.types if isinstance(info, inspect.UnionType) else (info,)
+    for option in types:
         whole, real = isinstance(option, inspect.IntType), isinstance(option, inspect.FloatType)
         if real and type(value) is int and abs(value) > sys.float_info.max:
             return UsageError(f"'{name}' must be a finite number. Got {math.inf if value > 0 else -math.inf}.")
         if (whole and type(value) is int) or (real and type(value) in (int, float)):
             return UsageError(f"'{name}' must {_bounds(option)}. Got {value!r}.")
-    kinds = " or ".join(_NAMES.get(type(option), type(option).__name__) for option in forms)
-    return UsageError(f"'{name}' must be of type {kinds}. Got {value!r}.")
+    names = " or ".join(_NAMES.get(type(option), type(option).__name__) for option in types)
+    return UsageError(f"'{name}' must be of type {names}. Got {value!r}.")
 
 
 def _bounds(number: Any) -> str:

@@ -20,13 +20,13 @@ from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import FrameType, ModuleType
-from typing import IO, Final, final
+from typing import IO, Final
 
 from filelock import FileLock, Timeout
 
 from edhnn.errors import EdhnnError, MachineError, StoppedError, UsageError, WorkerError, machine_errors
 
-_LOOK_SECONDS = 0.1
+_POLL_SECONDS = 0.1
 _PARENT: Final = "EDHNN_PARENT"
 _PLUGINS: Final = "EDHNN_PLUGINS"
 _PLUGIN_PATH: Final = "EDHNN_PLUGIN_PATH"
@@ -34,8 +34,8 @@ _PLUGIN_MODULE: Final = "edhnn_plugin_"
 _SHARED: list[str] = []
 """Modules, and files of programs, that worker processes import too."""
 _MACHINE_CODE: Final = 74
-"""How a worker tells a `MachineError` from others."""
-_STOPPED: Final = "Stopped; all that was begun is saved."
+"""Exit code of a worker with a `MachineError`; other errors have their own ``exit_code``."""
+_STOPPED: Final = "Stopped. All unfinished work is saved."
 
 
 def run_processes(
@@ -47,71 +47,60 @@ def run_processes(
     should_stop: Callable[[], bool],
     look: Callable[[], None],
 ) -> None:
-    """Run a worker function in several processes at once, until all have left.
+    """Run a worker function in several processes until all of them have exited.
 
     Args:
-        worker: The worker, as ``module:function``; called with the arguments and a function that says whether to stop.
+        worker: The worker, as ``module:function``; called with the arguments and a function that returns whether to
+            stop.
         arguments: Its arguments.
         count: Number of processes.
-        threads: Threads of each.
-        should_stop: Looked at all the time; if so, the workers are asked to save and leave.
+        threads: Threads of each process.
+        should_stop: Called ten times a second. If it returns true, the workers save and exit.
         look: Called ten times a second.
 
     Raises:
-        StoppedError: if they were asked to leave.
-        WorkerError: if a worker failed; the others are asked to leave first.
-        UsageError: if it refused what it was asked for.
-        MachineError: if it failed for want of memory or room.
+        StoppedError: if the workers were stopped.
+        WorkerError: if a worker failed; the other workers are stopped first.
+        UsageError: if a worker raised it.
+        MachineError: if a worker ran out of memory or disk space.
     """
-    environment = {
-        **os.environ,
-        **_shared_environment(),
-        "OMP_NUM_THREADS": str(threads),
-        "MKL_NUM_THREADS": str(threads),
-        _PARENT: str(os.getpid()),
-    }
-    command = [
-        sys.executable,
-        "-P",
-        "-m",
-        "edhnn.parallel",
-        worker,
-        *arguments,
-    ]  # -P: files in the current folder are not modules
+    environment = {**os.environ, _PARENT: str(os.getpid())}
+    environment |= {"OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads)}
+    if _SHARED:
+        environment |= {_PLUGINS: ",".join(_SHARED), _PLUGIN_PATH: os.pathsep.join(sys.path)}
+    command = [sys.executable, "-P", "-m", "edhnn.parallel", worker, *arguments]  # -P: do not import user files
     with ExitStack() as files:
         workers: list[tuple[subprocess.Popen[bytes], IO[bytes]]] = []
         failed: list[tuple[subprocess.Popen[bytes], IO[bytes]]] = []
         try:
             for _ in range(count):
-                words = files.enter_context(tempfile.TemporaryFile())
+                output = files.enter_context(tempfile.TemporaryFile())
                 process = subprocess.Popen(  # noqa: S603
-                    command, env=environment, stdin=subprocess.DEVNULL, stdout=words, stderr=words
+                    command, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output
                 )
-                workers.append((process, words))
+                workers.append((process, output))
             while (
                 None in (codes := [process.poll() for process, _ in workers]) and not any(codes) and not should_stop()
             ):
                 look()
-                time.sleep(_LOOK_SECONDS)
+                time.sleep(_POLL_SECONDS)
             failed = [each for each in workers if each[0].returncode not in (None, 0, StoppedError.exit_code)]
         finally:
             for process, _ in workers:
                 if process.poll() is None:
-                    process.terminate()  # they save first
+                    process.terminate()  # the worker saves before it exits
             for process, _ in workers:
                 process.wait()
-        if should_stop():
-            raise StoppedError(_STOPPED)
-        if failed:
-            raise _failure(*failed[0])
-        if any(process.returncode for process, _ in workers):  # somebody else asked one of them to leave
+        if failed and not should_stop():
+            raise _failure(failed[0][0].returncode, failed[0][1])
+        if should_stop() or any(process.returncode for process, _ in workers):  # a signal may stop a worker directly
             raise StoppedError(_STOPPED)
 
 
 def share_module(module: ModuleType) -> None:
-    """Let worker processes import a module that the program found, such as one that registers a user's model.
+    """Make worker processes import a module too, such as one that registers a user's model.
 
-    The program's own file is shared as a file; what was typed into a session cannot be shared.
+    The main program is shared as a file. Code typed into an interactive session cannot be shared.
     """
     name = module.__name__
     if name == "__main__" or name.startswith(_PLUGIN_MODULE):
@@ -124,7 +113,7 @@ def share_module(module: ModuleType) -> None:
 def import_shared_modules() -> None:
     """Import the modules and files that ``EDHNN_PLUGINS`` names, each once."""
     paths = os.environ.get(_PLUGIN_PATH, "").split(os.pathsep)
-    sys.path.extend(path for path in paths if path and path not in sys.path)  # last: nothing is hidden by them
+    sys.path.extend(path for path in paths if path and path not in sys.path)  # at the end, so they hide no module
     for given in filter(None, os.environ.get(_PLUGINS, "").split(",")):
         name = str(Path(given).resolve()) if given.endswith(".py") else given
         if name in _SHARED:
@@ -133,7 +122,7 @@ def import_shared_modules() -> None:
             _import_file(Path(name)) if name.endswith(".py") else import_module(name)
         except ImportError as error:
             raise UsageError(f"{_PLUGINS} must name modules or Python files. '{given}': {error}.") from error
-        if name not in _SHARED:  # its own registration may have shared it
+        if name not in _SHARED:  # its registration may have shared it already
             _SHARED.append(name)
 
 
@@ -141,54 +130,45 @@ def _import_file(path: Path) -> None:
     name = f"{_PLUGIN_MODULE}{path.stem}"
     spec = spec_from_file_location(name, path)
     if spec is None or spec.loader is None or not path.is_file():
-        raise ImportError("there is no such file")
+        raise ImportError("file not found")
     sys.modules[name] = module = module_from_spec(spec)
     spec.loader.exec_module(module)
 
 
-def _shared_environment() -> dict[str, str]:
-    """What tells worker processes which modules to import, and where they may be."""
-    return {_PLUGINS: ",".join(_SHARED), _PLUGIN_PATH: os.pathsep.join(sys.path)} if _SHARED else {}
-
-
-def _failure(worker: subprocess.Popen[bytes], words: IO[bytes]) -> EdhnnError:
-    """The error of a worker, by its code and what it said last."""
-    words.seek(0)
-    lines = [line for line in words.read().decode(errors="replace").splitlines() if line.strip()]
-    code = worker.returncode
+def _failure(code: int, output: IO[bytes]) -> EdhnnError:
+    """Make the error of a worker from its exit code and the last line of its output."""
+    output.seek(0)
+    lines = [line for line in output.read().decode(errors="replace").splitlines() if line.strip()]
     if code == -signal.SIGKILL:
-        return MachineError("A worker process was killed, most likely because memory ran out. Use fewer --jobs.")
+        return MachineError("A worker process was killed, probably because memory ran out. Use fewer `jobs=`.")
     if not lines:
-        return WorkerError(f"A worker process left with code {code} and said nothing.")
-    said = lines[-1].removeprefix("Error: ")
+        return WorkerError(f"A worker process exited with code {code} and without a message.")
+    message = lines[-1].removeprefix("Error: ")
     if code == _MACHINE_CODE:
-        return MachineError(said)
-    if lines[-1] == said:
-        return WorkerError(f"A worker process failed: {said}")
-    return UsageError(said) if code == UsageError.exit_code else WorkerError(said)
+        return MachineError(message)
+    if lines[-1] == message:
+        return WorkerError(f"A worker process failed: {message}")
+    return UsageError(message) if code == UsageError.exit_code else WorkerError(message)
 
 
 def serve(worker: str, arguments: Sequence[str]) -> None:
-    """Run a worker function in this process; exit with the error's code and one line of text if it fails.
+    """Run a worker function in this process. If it fails, print one line and exit with the error's code.
 
-    A worker is asked to stop by a signal, or by the death of its parent, even one that happened before this call.
+    A signal or the end of the parent process stops a worker, even if the parent ended before this call.
     """
     module, _, function = worker.partition(":")
     parent = int(os.environ.get(_PARENT, os.getppid()))
     try:
         with catch_signals() as stop, machine_errors():
             getattr(import_module(module), function)(*arguments, lambda: stop() or os.getppid() != parent)
-    except MachineError as error:
-        sys.stderr.write(f"Error: {error}\n")
-        sys.exit(_MACHINE_CODE)
     except EdhnnError as error:
         sys.stderr.write(f"Error: {error}\n")
-        sys.exit(error.exit_code)
+        sys.exit(_MACHINE_CODE if isinstance(error, MachineError) else error.exit_code)
 
 
 @contextmanager
 def locked(path: Path, *, wait: float = 0.0) -> Iterator[bool]:
-    """Hold a lock that the system releases when its process ends, however it ends.
+    """Hold a lock that the system releases when its process ends, even if the process is killed.
 
     Yields whether the lock was acquired within ``wait`` seconds.
     """
@@ -205,39 +185,27 @@ def locked(path: Path, *, wait: float = 0.0) -> Iterator[bool]:
         lock.release()
 
 
-@final
-class StopFlag:
-    """Whether the work was asked to stop."""
-
-    def __init__(self) -> None:
-        self.stop = False
-
-    def __call__(self) -> bool:
-        """Return whether to stop."""
-        return self.stop
-
-
 @contextmanager
-def catch_signals() -> Iterator[StopFlag]:
+def catch_signals() -> Iterator[Callable[[], bool]]:
     """Turn the first SIGINT or SIGTERM within the block into a flag, so that work saves before it exits.
 
-    The second SIGINT stops at once. In a thread other than the main one, where signals do not arrive, the flag stays
-    unset.
+    Yields a function that returns the flag. The second SIGINT raises `KeyboardInterrupt`. Signals reach the main thread
+    only; in another thread the flag stays false.
     """
-    flag = StopFlag()
-    if threading.current_thread() is not threading.main_thread():
-        yield flag
-        return
+    stopped = False
 
     def handler(number: int, frame: FrameType | None) -> None:
+        nonlocal stopped
         del frame
-        if flag.stop and number == signal.SIGINT:
+        if stopped and number == signal.SIGINT:
             raise KeyboardInterrupt
-        flag.stop = True
+        stopped = True
 
-    before = {number: signal.signal(number, handler) for number in (signal.SIGINT, signal.SIGTERM)}
+    in_main_thread = threading.current_thread() is threading.main_thread()
+    numbers = (signal.SIGINT, signal.SIGTERM) if in_main_thread else ()
+    before = {number: signal.signal(number, handler) for number in numbers}
     try:
-        yield flag
+        yield lambda: stopped
     finally:
         for number, previous in before.items():
             signal.signal(number, previous)

@@ -110,7 +110,7 @@ def test_default_folders_are_numbered_and_resumed(animals, here):  # noqa: F811
         (2, ["train", "--set", "hiden=8"], "Did you mean 'hidden'"),
         (2, ["train", "--set", "hidden=0"], "'hidden' must be at least 1"),
         (2, ["train", "part.csv", "--label", "kind", "--preset", "paper"], "--preset auto"),
-        (2, ["train", "--config", "none.toml"], "no file 'none.toml'"),
+        (2, ["train", "--config", "none.toml"], "File not found: 'none.toml'"),
         (2, ["predict", "nothing", "full.csv", "--out", "x.csv"], "must be a run folder"),
         (2, ["evaluate", "nothing", "full.csv"], "must be a run folder"),
         (2, ["train", "part.csv", "--label", "kind", "--out", "part.csv"], "It is a file"),
@@ -244,7 +244,7 @@ def test_ctrl_c_saves_and_prints_how_to_resume(animals):
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130, errors
-    assert "all of it is saved" in errors
+    assert "All epochs are saved" in errors
     assert "edhnn train part.csv --label kind --out stopped" in errors
     assert errors.strip().endswith("--resume")
     assert (animals / "stopped/splits/00/state.safetensors").is_file()

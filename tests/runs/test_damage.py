@@ -1,4 +1,4 @@
-"""Damaged run folders: each reader says which file, what must hold, and what to do."""
+"""Damaged run folders: each error names the file, the problem and the remedy."""
 
 import json
 import shutil
@@ -12,21 +12,21 @@ from edhnn.runs.evaluate import evaluate_run
 from edhnn.runs.predict import load_models
 from edhnn.training.checkpoint import read_state
 
-pytestmark = pytest.mark.usefixtures("without_shape_checks")  # to meet our own messages
+pytestmark = pytest.mark.usefixtures("without_shape_checks")  # so that our own checks run
 
 PLAN = Plan(options={"hidden": 8, "classifier_hidden": 8}, train=TrainConfig(epochs=2), num_splits=2)
 
 
 @pytest.fixture(scope="module")
-def whole(tiny, tmp_path_factory):
+def intact(tiny, tmp_path_factory):
     folder = tmp_path_factory.mktemp("damage") / "run"
     train(tiny, PLAN, out=folder, jobs=1)
     return folder
 
 
 @pytest.fixture
-def run(whole, tmp_path):
-    return shutil.copytree(whole, tmp_path / "run")
+def run(intact, tmp_path):
+    return shutil.copytree(intact, tmp_path / "run")
 
 
 def change(path, edit):
@@ -36,7 +36,7 @@ def change(path, edit):
 
 
 @pytest.mark.parametrize("content", [lambda old: b"", lambda old: old[: len(old) // 2], lambda old: b"no zip at all"])
-def test_splits(run, tiny, content):
+def test_damaged_splits_raise(run, tiny, content):
     path = run / "splits.npz"
     path.write_bytes(content(path.read_bytes()))
     with pytest.raises(DataError, match=r"splits.npz: The file must hold the node numbers.*Delete it and resume"):
@@ -54,7 +54,7 @@ def test_splits(run, tiny, content):
         (lambda facts: facts.update(train=None), "NoneType"),
     ],
 )
-def test_the_configuration_of_a_run(run, edit, words):
+def test_a_damaged_configuration_of_a_run_raises(run, edit, words):
     change(run / "config.json", edit)
     with pytest.raises(DataError, match=rf"config.json: The file must be the configuration of a run.*{words}.*Copy"):
         load_models(run)
@@ -63,41 +63,41 @@ def test_the_configuration_of_a_run(run, edit, words):
 @pytest.mark.parametrize(
     ("edit", "words"),
     [
-        (lambda facts: facts.update(objective=None), "must fit"),
+        (lambda facts: facts.update(objective=None), "does not match its configuration"),
         (lambda facts: facts.pop("model_type"), "'model_type' is missing"),
         (lambda facts: facts["train_config"].update(epochs=0), "'epochs' must be"),
         (lambda facts: facts.update(class_names=["blue"]), "'class_names' must have 2 entries. Got 1"),
         (lambda facts: facts.update(feature_names=["a"]), "'feature_names' must have 6 entries. Got 1"),
     ],
 )
-def test_the_configuration_of_a_model(run, edit, words):
+def test_a_damaged_configuration_of_a_model_raises(run, edit, words):
     change(run / "splits/00/model/config.json", edit)
     with pytest.raises(DataError, match=rf"model.*{words}.*Copy the model folder again"):
         from_pretrained(run / "splits/00/model")
 
 
-def test_a_run_is_not_a_model(run):
-    with pytest.raises(UsageError, match=r"It is a run's, with a model for each split: '.*run/splits/00/model'"):
+def test_reading_a_run_as_a_model_raises(run):
+    with pytest.raises(UsageError, match=r"It is a run folder, with a model for each split: '.*run/splits/00/model'"):
         from_pretrained(run)
 
 
 @pytest.mark.parametrize(
     "change", ["{}", '{"metric": "accuracy"}', "{", {"test": None}, {"seconds": "x"}, {"valid": {}}]
 )
-def test_a_result(run, tiny, change):
+def test_a_damaged_result_raises(run, tiny, change):
     path = run / "splits/01/result.json"
     path.write_text(change if isinstance(change, str) else json.dumps(json.loads(path.read_text()) | change))
     with pytest.raises(DataError, match=r"splits/01/result.json: .*must.*Delete the folder"):
         train(tiny, PLAN, out=run, resume=True, jobs=1)
 
 
-def test_metrics_that_are_lost(run, tiny):
+def test_missing_metrics_raise(run, tiny):
     (run / "splits/01/metrics.jsonl").unlink()
-    with pytest.raises(DataError, match=r"splits/01/metrics.jsonl: .*There is none.*Delete the folder"):
+    with pytest.raises(DataError, match=r"splits/01/metrics.jsonl: .*Got none.*Delete the folder"):
         train(tiny, PLAN, out=run, resume=True, jobs=1)
 
 
-def test_a_model_that_lost_its_weights_is_trained_anew(run, tiny):
+def test_a_model_without_weights_is_trained_again(run, tiny):
     expected = (run / "splits/01/model/model.safetensors").read_bytes()
     (run / "splits/01/model/model.safetensors").unlink()
     (run / "splits/01/result.json").unlink()
@@ -105,7 +105,7 @@ def test_a_model_that_lost_its_weights_is_trained_anew(run, tiny):
     assert (run / "splits/01/model/model.safetensors").read_bytes() == expected
 
 
-def test_a_state_without_its_facts(tmp_path):
+def test_a_damaged_state_raises(tmp_path):
     for metadata in (None, {"state": "{"}, {"state": '{"epochs": 3}'}):
         safetensors.torch.save_file({"model/a": torch.ones(1)}, tmp_path / "state.safetensors", metadata)
         with pytest.raises(DataError, match=r"state.safetensors: .*state of a training.*Delete the folder"):
@@ -113,10 +113,10 @@ def test_a_state_without_its_facts(tmp_path):
 
 
 @pytest.mark.parametrize("line", ['{"split": 1, "epo', "[]", '{"split": 1, "epoch": 2}', None])
-def test_a_line_of_metrics(run, tiny, line):
+def test_a_damaged_line_of_metrics_raises(run, tiny, line):
     path = run / "splits/01/metrics.jsonl"
     first = path.read_text().splitlines()[0]
     path.write_text("" if line is None else f"{first}\n{line}\n")
-    words = "There is none" if line is None else "line 2: The line must be the record of epoch 2"
+    words = "Got none" if line is None else "line 2: The line must be the record of epoch 2"
     with pytest.raises(DataError, match=rf"splits/01/metrics.jsonl.*{words}.*Delete the folder '.*splits/01'"):
         train(tiny, PLAN, out=run, resume=True, jobs=1)

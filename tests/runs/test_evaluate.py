@@ -1,4 +1,4 @@
-"""A run against labels: its own data are known again however columns are ordered, and classes however written."""
+"""Evaluation of a run: it recognises its own data in another order, and classes in another type."""
 
 import shutil
 from dataclasses import replace
@@ -30,11 +30,11 @@ def run(named, tmp_path_factory):
 
 
 def columns(dataset, names):
-    places = [dataset.feature_names.index(name) for name in names]
-    return replace(dataset, x=dataset.x[:, places].contiguous(), feature_names=tuple(names))
+    indices = [dataset.feature_names.index(name) for name in names]
+    return replace(dataset, x=dataset.x[:, indices].contiguous(), feature_names=tuple(names))
 
 
-def test_own_data_with_columns_in_another_order_or_more_of_them_are_own(named, run):
+def test_own_data_with_reordered_or_additional_columns_are_recognised(named, run):
     expected = evaluate_run(run, named)
     assert expected["same_data"]
     more = replace(named, x=torch.cat([torch.ones(40, 1), named.x], dim=1), feature_names=("new", *"abcdef"))
@@ -42,7 +42,7 @@ def test_own_data_with_columns_in_another_order_or_more_of_them_are_own(named, r
         assert evaluate_run(run, other) == expected
 
 
-def test_own_labels_in_another_order_are_own(named, tmp_path):
+def test_own_data_with_reordered_labels_are_recognised(named, tmp_path):
     y = torch.stack([torch.arange(40) % 2, torch.arange(40) // 20], dim=1).float()
     data = replace(named, y=y, task="multilabel", class_names=("a", "b"))
     train(data, PLAN, out=tmp_path / "run", jobs=1)
@@ -54,8 +54,8 @@ def test_own_labels_in_another_order_are_own(named, tmp_path):
     assert evaluate_run(tmp_path / "values", replace(values, y=(y + 0.5).flip(1), provenance=targets[1]))["same_data"]
 
 
-def test_a_run_that_has_lost_its_splits_does_not_count_training_nodes(named, run, tmp_path):
-    (run / "splits.npz").rename(tmp_path / "kept")
+def test_a_run_without_its_splits_raises_for_its_own_data(named, run, tmp_path):
+    (run / "splits.npz").rename(tmp_path / "backup")
     try:
         with pytest.raises(DataError, match=r"splits.npz: The file must hold the node numbers.*Delete it and resume"):
             evaluate_run(run, named)
@@ -64,10 +64,10 @@ def test_a_run_that_has_lost_its_splits_does_not_count_training_nodes(named, run
         train(named, PLAN, out=run, resume=True, jobs=1)
         assert evaluate_run(run, named)["same_data"]
     finally:
-        (tmp_path / "kept").rename(run / "splits.npz")
+        (tmp_path / "backup").rename(run / "splits.npz")
 
 
-def test_a_model_in_its_run_is_judged_as_the_split_it_is(named, run, tmp_path):
+def test_a_model_in_its_run_is_evaluated_like_its_split(named, run, tmp_path):
     expected = evaluate_run(run, named, 1)
     assert evaluate_run(run / "splits/01/model", named) == expected
     assert expected["num_nodes"] == 10
@@ -76,18 +76,18 @@ def test_a_model_in_its_run_is_judged_as_the_split_it_is(named, run, tmp_path):
 
 
 def reordered(dataset, order):
-    """The same data with its nodes in another order."""
-    place = torch.empty_like(order)
-    place[order] = torch.arange(len(order))
+    """Return the same data with its nodes in another order."""
+    position = torch.empty_like(order)
+    position[order] = torch.arange(len(order))
     graph = dataset.hypergraph
     moved = Hypergraph.from_incidence(
-        torch.stack([place[graph.node_index], graph.edge_index]), num_nodes=len(order), num_edges=graph.num_edges
+        torch.stack([position[graph.node_index], graph.edge_index]), num_nodes=len(order), num_edges=graph.num_edges
     )
     ids = Ids([dataset.node_ids[node] for node in order.tolist()])
     return replace(dataset, hypergraph=moved, x=dataset.x[order], y=dataset.y[order], node_ids=ids)
 
 
-def test_labels_that_were_learned_do_not_count_however_the_data_changed(named, run):
+def test_training_labels_do_not_count_after_the_data_have_changed(named, run):
     expected = evaluate_run(run, named)
     backwards = evaluate_run(run, reordered(named, torch.arange(39, -1, -1)))
     assert not backwards["same_data"]
@@ -105,9 +105,9 @@ def test_new_nodes_count_for_all_models_and_together(named, run):
     )
     x, y = torch.cat([named.x, torch.ones(2, 6)]), torch.cat([named.y, torch.tensor([0, 1])])
     grown = replace(named, hypergraph=larger, x=x, y=y, node_ids=Ids(range(42)))
-    found, own = evaluate_run(run, grown), evaluate_run(run, named)
-    assert (found["num_nodes"], found["seen"]) == (own["num_nodes"] + 2, own["seen"])
-    assert found["together"] is not None
+    result, before = evaluate_run(run, grown), evaluate_run(run, named)
+    assert (result["num_nodes"], result["seen"]) == (before["num_nodes"] + 2, before["seen"])
+    assert result["together"] is not None
     with pytest.raises(DataError, match="have not learned from. 'tiny' has none"):
         split = RunFolder(run).read_splits()[0]
         seen_only = torch.full_like(named.y, -1)
@@ -115,10 +115,10 @@ def test_new_nodes_count_for_all_models_and_together(named, run):
         evaluate_run(run, replace(named, y=seen_only), 0)
 
 
-@pytest.mark.parametrize("lost", ["damaged", "short"])
-def test_a_run_without_its_nodes_is_refused_for_other_data_until_it_is_resumed(named, run, tmp_path, lost):
+@pytest.mark.parametrize("damage", ["damaged", "short"])
+def test_a_run_without_its_nodes_raises_for_other_data_until_it_is_resumed(named, run, tmp_path, damage):
     copy, other = shutil.copytree(run, tmp_path / "run"), reordered(named, torch.arange(39, -1, -1))
-    if lost == "short":
+    if damage == "short":
         np.save(copy / "nodes.npy", np.load(copy / "nodes.npy")[:20])
     else:
         (copy / "nodes.npy").write_bytes(b"x")
@@ -137,11 +137,11 @@ def labels(named, classes):
     return replace(named, y=torch.arange(40) % len(classes), class_names=tuple(classes))
 
 
-def test_classes_written_as_numbers_are_those_written_as_text(named, run):
+def test_classes_written_as_numbers_match_those_written_as_text(named, run):
     text, numbers = model_with(run, class_names=("2", "x")), model_with(run, class_names=(1, 2))
     assert with_classes(labels(named, (2,)), text).y.tolist() == [0] * 40
     assert with_classes(labels(named, ("2", "1")), numbers).y[:2].tolist() == [1, 0]
-    with pytest.raises(DataError, match="trained on: 2, x. Got '3'"):
+    with pytest.raises(DataError, match="those of the training: 2, x. Got '3'"):
         with_classes(labels(named, (2, 3)), text)
     for name in ("01", "+1", "x", "1.0"):
         with pytest.raises(DataError, match="must be among"):

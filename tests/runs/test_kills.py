@@ -1,4 +1,4 @@
-"""Twenty kills at random moments: a run goes on to the bits of a run that nobody disturbed, whatever its threads."""
+"""Twenty kills at random moments: a resumed run has the bits of an undisturbed run, with any number of threads."""
 
 import random
 import signal
@@ -22,7 +22,7 @@ from edhnn.runs import run
 run.CHECKPOINT_SECONDS = 0.2
 plan = Plan(options={"hidden": 64, "classifier_hidden": 64}, train=TrainConfig(epochs=60), num_splits=2)
 dataset = read_dataset(sys.argv[1])
-print("begun", flush=True)
+print("started", flush=True)
 train(dataset, plan, out=sys.argv[2], resume=True, jobs=int(sys.argv[4]))
 """
 KILLS = 20
@@ -37,14 +37,14 @@ def start(data, out, threads, jobs):
 def test_twenty_kills_change_no_bit(tmp_path):
     data = tmp_path / "data.hif.json"
     write_dataset(contextual_sbm(2, nodes_per_class=400, num_hyperedges=400), data)
-    begun = time.perf_counter()
+    started = time.perf_counter()
     finish(start(data, tmp_path / "undisturbed", 1, 1))
-    whole, dice, kills, runs = time.perf_counter() - begun, random.Random(0), 0, 0
+    whole, dice, kills, runs = time.perf_counter() - started, random.Random(0), 0, 0
     while kills < KILLS:
         out, runs = tmp_path / f"run-{runs}", runs + 1
         for _ in range(5):
             process = start(data, out, dice.choice((1, 2, 3)), dice.choice((1, 2)))
-            assert process.stdout.readline().strip() == "begun"
+            assert process.stdout.readline().strip() == "started"
             time.sleep(dice.uniform(0.02, 0.4) * whole)
             kills += process.poll() is None
             process.send_signal(signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""Options and settings: NumPy's numbers are numbers, and what cannot be meant is refused before there is a folder."""
+"""Options and settings: NumPy numbers are accepted, and invalid values raise before a folder exists."""
 
 import json
 from dataclasses import asdict
@@ -13,7 +13,7 @@ from edhnn.runs.plan import make_plan, parse_settings
 
 
 @pytest.mark.usefixtures("without_shape_checks")
-def test_numpy_numbers_are_numbers(tiny, tmp_path):
+def test_numpy_numbers_are_accepted(tiny, tmp_path):
     config = TrainConfig(epochs=np.int64(2), learning_rate=np.float32(0.5), patience=np.int32(1))
     assert [type(value) for value in (config.epochs, config.learning_rate, config.patience)] == [int, float, int]
     options = {"hidden": np.int64(8), "classifier_hidden": 8, "dropout": np.float64(0.25), "restart": 1}
@@ -33,13 +33,13 @@ def test_numpy_numbers_are_numbers(tiny, tmp_path):
         ({"hidden": "8"}, "'hidden' must be of type int. Got '8'"),
     ],
 )
-def test_options_are_checked_when_they_are_declared(options, words):
+def test_a_plan_checks_its_options(options, words):
     with pytest.raises(UsageError, match=words):
         Plan(options=options)
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_a_model_that_cannot_be_built_leaves_no_folder(tiny, tmp_path, jobs):
+def test_an_invalid_model_creates_no_folder(tiny, tmp_path, jobs):
     with pytest.raises(UsageError, match="dropout rate"):
         train(tiny, Plan(options={"dropout": 2.0}), out=tmp_path / "run", jobs=jobs)
     words = tiny.__class__(
@@ -51,7 +51,7 @@ def test_a_model_that_cannot_be_built_leaves_no_folder(tiny, tmp_path, jobs):
 
 
 @pytest.mark.usefixtures("without_shape_checks")
-def test_transforms_are_a_list(tiny):
+def test_transforms_must_be_a_list(tiny):
     with pytest.raises(UsageError, match="'transforms' must be of type .*list.* Got 'add_singletons'"):
         make_plan(tiny, settings=parse_settings(["transforms=add_singletons"]))
     named = parse_settings(['transforms=["add_singletons"]'])

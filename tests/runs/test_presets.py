@@ -1,4 +1,4 @@
-"""Presets: the numbers of parameters are those of the fact sheet, and what is asked for wins over the preset."""
+"""Presets: the numbers of parameters are those of the paper, and settings override the preset."""
 
 from dataclasses import replace
 
@@ -31,7 +31,7 @@ PARAMETERS = {
 
 
 def stand_in(name):
-    """A dataset of the right name, width and number of classes, and four nodes."""
+    """Return a small dataset with the name, width and number of classes of a catalogued one."""
     paper = catalog()[name].paper
     labels = torch.arange(paper.classes)
     hypergraph = Hypergraph.from_hyperedges([[0, 1]], num_nodes=paper.classes)
@@ -60,22 +60,22 @@ def test_the_released_recipe_without_rho_is_called_invariant():
     assert find_preset(stand_in("senate"), name="official").model == "ed-hnn"
 
 
-def test_without_a_preset_the_papers_else_auto(tiny):
+def test_the_default_preset_is_the_papers_or_auto(tiny):
     assert find_preset(stand_in("cora"), name="paper").origin.startswith("preset paper")
     assert find_preset(load_dataset("csbm-4")).options["hidden"] == 256
-    assert find_preset(stand_in("cora")).origin.startswith("preset auto")  # it only bears the name
-    found = find_preset(tiny)
-    assert found.origin.startswith("preset auto")
-    assert found.options["hidden"] == 32
-    with pytest.raises(UsageError, match="It has them for: cora, .*--preset auto"):
+    assert find_preset(stand_in("cora")).origin.startswith("preset auto")  # only its name is that of the catalogue
+    preset = find_preset(tiny)
+    assert preset.origin.startswith("preset auto")
+    assert preset.options["hidden"] == 32
+    with pytest.raises(UsageError, match="It has them for: cora, .*preset='auto'"):
         find_preset(tiny, name="paper")
-    with pytest.raises(UsageError, match="official' must have sizes of 'ed-hnn' for 'walmart'"):
+    with pytest.raises(UsageError, match="official' has no sizes of 'ed-hnn' for 'walmart'"):
         find_preset(stand_in("walmart"), name="official")
 
 
 def test_a_baseline_has_its_recorded_sizes_on_the_catalogue_and_auto_elsewhere(tiny):
-    found = find_preset(stand_in("cora"), "hgnn", "paper")
-    assert (found.options["hidden"], found.origin) == (512, "preset paper: robustness study")
+    preset = find_preset(stand_in("cora"), "hgnn", "paper")
+    assert (preset.options["hidden"], preset.origin) == (512, "preset paper: robustness study")
     assert find_preset(stand_in("senate"), "hgnn", "paper").options["hidden"] == 256
     sizes = find_preset(stand_in("cora"), "unigcnii", "paper")
     assert "learning_rate" in sizes.train
@@ -101,7 +101,7 @@ def test_auto_scales_odd_features(tiny):
     assert find_preset(replace(tiny, x=tiny.x * 1e4)).train == {"feature_scaling": "standard"}
 
 
-def test_settings_win_over_the_file_and_the_file_over_the_preset(tmp_path):
+def test_settings_override_the_file_and_the_file_overrides_the_preset(tmp_path):
     (tmp_path / "run.toml").write_text(
         'preset = "paper"\nsplits = 3\n[options]\nhidden = 32\ndropout = 0\n[train]\nepochs = 7\nweight_decay = 1\n'
     )
@@ -125,7 +125,7 @@ def test_settings_win_over_the_file_and_the_file_over_the_preset(tmp_path):
         ("dropout=1.5", "dropout rate"),
     ],
 )
-def test_settings_that_cannot_be_meant(word, message, tiny, without_shape_checks):
+def test_invalid_settings_raise(word, message, tiny, without_shape_checks):
     with pytest.raises(UsageError, match=message):
         plan = make_plan(tiny, settings=parse_settings([word]))
         plan.num_parameters(tiny)
@@ -141,15 +141,15 @@ def test_settings_that_cannot_be_meant(word, message, tiny, without_shape_checks
         ("splits = ", DataError, "must be TOML"),
     ],
 )
-def test_files_that_cannot_be_meant(text, error, message, tiny, tmp_path):
+def test_invalid_files_raise(text, error, message, tiny, tmp_path):
     (tmp_path / "run.toml").write_text(text)
     with pytest.raises(error, match=message):
         make_plan(tiny, file=tmp_path / "run.toml")
-    with pytest.raises(UsageError, match="no file"):
+    with pytest.raises(UsageError, match="File not found"):
         make_plan(tiny, file=tmp_path / "other.toml")
 
 
-def test_a_plan_is_checked_at_once():
+def test_a_plan_checks_its_values():
     with pytest.raises(UsageError, match="at least 1 split"):
         Plan(num_splits=0)
     with pytest.raises(UsageError, match="Did you mean 'hidden'"):
@@ -158,7 +158,7 @@ def test_a_plan_is_checked_at_once():
         Plan(model="transformer")
 
 
-def test_models_trained_without_self_loops_get_none(tiny):
+def test_models_trained_without_singletons_have_no_transforms(tiny):
     assert make_plan(tiny, "mlp").train.transforms == ()
     assert make_plan(tiny, "hgnn").train.transforms == ("add_singletons",)
 

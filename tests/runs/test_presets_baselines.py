@@ -1,4 +1,4 @@
-"""The recorded sizes of the baselines: every key is an option, every section says where it comes from."""
+"""The recorded sizes of the baselines: every key is an option, every section has an origin."""
 
 from dataclasses import fields
 

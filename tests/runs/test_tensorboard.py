@@ -1,4 +1,4 @@
-"""Events for TensorBoard, read back: every epoch of every split once, however the run was interrupted."""
+"""TensorBoard events: every epoch of every split occurs once, also after interruptions."""
 
 import json
 
@@ -23,30 +23,30 @@ def plan():
 
 def events_of(folder):
     accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
-    found = accumulator.EventAccumulator(str(folder))
-    found.Reload()
-    return {tag: [(event.step, event.value) for event in found.Scalars(tag)] for tag in found.Tags()["scalars"]}
+    events = accumulator.EventAccumulator(str(folder))
+    events.Reload()
+    return {tag: [(event.step, event.value) for event in events.Scalars(tag)] for tag in events.Tags()["scalars"]}
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_every_epoch_is_there_once(data, plan, tmp_path, jobs):
+def test_every_epoch_occurs_once(data, plan, tmp_path, jobs):
     pytest.importorskip("tensorboard")
     train(data, plan, out=tmp_path / "run", jobs=jobs, tensorboard=True)
     for _ in range(2):  # then again, resumed, with nothing left to train
         lines = [json.loads(line) for line in (tmp_path / "run/metrics.jsonl").read_text().splitlines()]
         for number in range(2):
-            mine = [line for line in lines if line["split"] == number]
+            expected = [line for line in lines if line["split"] == number]
             found = events_of(tmp_path / f"run/tensorboard/split-{number:02d}")
             assert {"loss", "train/accuracy", "valid/accuracy"} <= set(found)
-            assert found["loss"] == [(line["epoch"], pytest.approx(line["loss"], rel=1e-6)) for line in mine]
-            accuracies = [(line["epoch"], pytest.approx(line["valid"]["accuracy"], rel=1e-6)) for line in mine]
+            assert found["loss"] == [(line["epoch"], pytest.approx(line["loss"], rel=1e-6)) for line in expected]
+            accuracies = [(line["epoch"], pytest.approx(line["valid"]["accuracy"], rel=1e-6)) for line in expected]
             assert found["valid/accuracy"] == accuracies
         train(data, plan, out=tmp_path / "run", jobs=jobs, tensorboard=True, resume=True)
 
 
-def test_lines_are_followed_while_they_grow_and_are_cut_back(tmp_path, monkeypatch):
+def test_new_lines_are_written_and_removed_lines_are_skipped(tmp_path, monkeypatch):
     pytest.importorskip("tensorboard")
-    monkeypatch.setattr(tensorboard_events, "_LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(tensorboard_events, "_POLL_SECONDS", 0.0)
     folder = RunFolder(tmp_path)
     lines = folder.split(0).metrics
     lines.parent.mkdir(parents=True)
@@ -56,21 +56,21 @@ def test_lines_are_followed_while_they_grow_and_are_cut_back(tmp_path, monkeypat
             json.dumps({"epoch": epoch, "loss": 1 / epoch, "train": {"accuracy": 0.5}, "valid": {"auc": None}}) + "\n"
         )
 
-    with tensorboard_events.tensorboard_events(folder, 2) as look:
-        look()
-        lines.write_text(line(1) + line(2) + line(3)[:9])  # a line half written
-        look()
+    with tensorboard_events.tensorboard_events(folder, 2) as poll:
+        poll()
+        lines.write_text(line(1) + line(2) + line(3)[:9])  # an incomplete line
+        poll()
         lines.write_text(line(1))  # cut back to the checkpoint
-        look()
+        poll()
         lines.write_text(line(1) + line(2) + line(3))
-        look()
+        poll()
     found = events_of(tmp_path / "tensorboard/split-00")
     assert [step for step, _ in found["loss"]] == [1, 2, 3]
     assert "valid/auc" not in found
     assert not (tmp_path / "tensorboard/split-01").exists()
 
 
-def test_without_tensorboard_nothing_is_begun(data, plan, tmp_path, monkeypatch):
+def test_missing_tensorboard_raises_before_training(data, plan, tmp_path, monkeypatch):
     monkeypatch.setattr(tensorboard_events, "find_spec", lambda name: None)
     with pytest.raises(MissingDependencyError, match=r"pip install 'edhnn\[tensorboard\]'"):
         train(data, plan, out=tmp_path / "run", tensorboard=True)

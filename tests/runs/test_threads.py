@@ -1,4 +1,4 @@
-"""The number of threads decides how long training takes, and nothing else."""
+"""The number of threads changes the time of a training but not its results."""
 
 import pytest
 import torch
@@ -34,7 +34,7 @@ def test_outputs_and_gradients_are_the_same_bits_for_any_number_of_threads(name,
             assert torch.equal(one, several)
 
 
-def test_a_training_selects_the_same_epoch_and_says_the_same(data):
+def test_a_training_gives_the_same_results_with_any_number_of_threads(data):
     split = random_splits(data.hypergraph.num_nodes, 1)[0]
 
     def work():

@@ -1,4 +1,4 @@
-"""A run folder: what is in it, that it resumes after a kill to the same bits, and what it refuses."""
+"""A run folder: its files, the same bits after a kill and a resumption, and invalid requests."""
 
 import json
 import os
@@ -33,7 +33,7 @@ SPLIT_FILES = {"metrics.jsonl", "model", "result.json", "lock"}
 
 
 def comparable(folder: Path) -> dict[str, bytes]:
-    """Everything that must not depend on how often a run was interrupted: numbers, parameters, predictions."""
+    """Return everything that interruptions must not change: numbers, parameters, predictions."""
     results = {}
     for path in sorted(folder.glob("splits/*/result.json")):
         facts = json.loads(path.read_text())
@@ -44,7 +44,7 @@ def comparable(folder: Path) -> dict[str, bytes]:
     return {**results, **{name: (folder / name).read_bytes() for name in files}}
 
 
-def test_a_run_leaves_everything(tiny, plan, tmp_path):
+def test_a_run_writes_all_its_files(tiny, plan, tmp_path):
     summary = train(tiny, plan, out=tmp_path / "run", jobs=1)
     folder = tmp_path / "run"
     assert {path.name for path in folder.iterdir()} == FILES
@@ -65,15 +65,15 @@ def test_a_run_leaves_everything(tiny, plan, tmp_path):
     assert environment["settings"] == runtime_settings() != {}
 
 
-def test_same_seed_same_bits_in_one_process_or_two(tiny, plan, tmp_path):
+def test_one_process_and_two_give_the_same_bits(tiny, plan, tmp_path):
     train(tiny, plan, out=tmp_path / "one", jobs=1)
     train(tiny, plan, out=tmp_path / "two", jobs=2)
     assert comparable(tmp_path / "one") == comparable(tmp_path / "two")
     assert not (tmp_path / "two" / "inputs.safetensors").exists()
 
 
-def test_a_process_does_not_read_back_what_it_has_trained(tiny, plan, tmp_path, monkeypatch):
-    """Files are read when a run is resumed only, and the hypergraph is transformed once for all models."""
+def test_a_process_does_not_read_the_splits_it_has_trained(tiny, plan, tmp_path, monkeypatch):
+    """Files are read only by a resumed run, and the hypergraph is transformed once for all models."""
     read, transformed = [], []
     real_read, real_transform = folder_module.from_pretrained, TRANSFORMS["add_singletons"]
     monkeypatch.setattr(folder_module, "from_pretrained", lambda path: read.append(path) or real_read(path))
@@ -99,7 +99,7 @@ from edhnn import Plan, TrainConfig, read_dataset, train
 from edhnn.runs import run
 run.CHECKPOINT_SECONDS = 0.05
 plan = Plan(options={"hidden": 8, "classifier_hidden": 8}, train=TrainConfig(epochs=30), num_splits=2)
-print("begun", flush=True)
+print("started", flush=True)
 train(read_dataset(sys.argv[1]), plan, out=sys.argv[2], resume=True, jobs=int(sys.argv[3]))
 print("done", flush=True)
 """
@@ -126,12 +126,12 @@ def on_disk(tiny, tmp_path_factory):
 
 
 @pytest.mark.parametrize("jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
-def test_killed_at_random_moments_it_resumes_to_the_same_bits(on_disk, tmp_path, jobs):
+def test_a_run_killed_at_random_moments_resumes_to_the_same_bits(on_disk, tmp_path, jobs):
     dice = random.Random(jobs)
     kills = 0
     for _ in range(2 if jobs == 1 else 3):
         process = start(on_disk / "tiny.hif.json", tmp_path / "run", jobs)
-        assert process.stdout.readline().strip() == "begun"
+        assert process.stdout.readline().strip() == "started"
         time.sleep(dice.uniform(0.1, 0.6) if jobs == 1 else dice.uniform(2.0, 5.0))
         kills += process.poll() is None
         process.send_signal(signal.SIGKILL)
@@ -142,7 +142,7 @@ def test_killed_at_random_moments_it_resumes_to_the_same_bits(on_disk, tmp_path,
     assert comparable(tmp_path / "run") == comparable(on_disk / "undisturbed")
 
 
-def test_an_interrupt_saves_and_goes_on(tiny, tmp_path):
+def test_an_interrupted_run_saves_and_resumes(tiny, tmp_path):
     plan = Plan(options={"hidden": 8, "classifier_hidden": 8}, train=TrainConfig(epochs=30), num_splits=2)
     train(tiny, plan, out=tmp_path / "whole", jobs=1)
     seen = []
@@ -161,7 +161,7 @@ def test_an_interrupt_saves_and_goes_on(tiny, tmp_path):
         with pytest.raises(StoppedError, match="split 1, epoch 10"):
             train(tiny, plan, out=tmp_path / "run", jobs=1)
     assert (tmp_path / "run/splits/01/state.safetensors").is_file()
-    with pytest.raises(UsageError, match=r"Go on with --resume \(in Python: resume=True\), or choose another folder"):
+    with pytest.raises(UsageError, match="Resume it with `resume=True`, or choose another folder"):
         train(tiny, plan, out=tmp_path / "run", jobs=1)
     with pytest.raises(UsageError, match="must be finished. Split 1 is not"):
         load_models(tmp_path / "run")
@@ -177,14 +177,14 @@ def test_a_finished_run_is_not_trained_again(tiny, plan, tmp_path):
     assert comparable(tmp_path / "run") == before
 
 
-def test_another_run_is_refused(tiny, plan, tmp_path):
+def test_resuming_a_different_run_raises(tiny, plan, tmp_path):
     train(tiny, plan, out=tmp_path / "run", jobs=1)
     other = Plan(options={**plan.options, "hidden": 9}, train=plan.train, num_splits=2)
     with pytest.raises(UsageError, match="options.hidden is 8 there, 9 here"):
         train(tiny, other, out=tmp_path / "run", resume=True)
     config = json.loads((tmp_path / "run/config.json").read_text())
     (tmp_path / "run/config.json").write_text(json.dumps({**config, "edhnn_version": "0.0.1"}))
-    with pytest.raises(UsageError, match=r"begun by edhnn 0.0.1; this is .* in another folder"):
+    with pytest.raises(UsageError, match=r"started by edhnn 0.0.1. This is .* in another folder"):
         train(tiny, plan, out=tmp_path / "run", resume=True)
     (tmp_path / "run/config.json").write_text(json.dumps({**config, "format": 99}))
     with pytest.raises(DataError, match=r"format must be 1. Got 99"):
@@ -194,8 +194,8 @@ def test_another_run_is_refused(tiny, plan, tmp_path):
         load_models(tmp_path / "run")
 
 
-def test_a_folder_of_something_else_is_refused(tiny, plan, tmp_path):
-    (tmp_path / "thesis.tex").write_text("dear")
+def test_a_folder_with_other_files_raises(tiny, plan, tmp_path):
+    (tmp_path / "thesis.tex").write_text("text")
     with pytest.raises(UsageError, match="not of a run"):
         train(tiny, plan, out=tmp_path, resume=True)
     with pytest.raises(UsageError, match="It is a file"):
@@ -206,13 +206,13 @@ def test_a_folder_of_something_else_is_refused(tiny, plan, tmp_path):
 
 def test_two_processes_do_not_train_in_one_folder(tiny, plan, tmp_path):
     RunFolder(tmp_path / "run").begin(plan.to_json(tiny, choose_splits(tiny, 2)), choose_splits(tiny, 2), resume=False)
-    with locked(tmp_path / "run/lock") as mine:
-        assert mine
+    with locked(tmp_path / "run/lock") as acquired:
+        assert acquired
         with pytest.raises(UsageError, match="another process"):
             train(tiny, plan, out=tmp_path / "run", resume=True)
 
 
-def test_a_damaged_checkpoint_is_named(tiny, plan, tmp_path):
+def test_the_error_for_a_damaged_checkpoint_names_it(tiny, plan, tmp_path):
     RunFolder(tmp_path / "run").begin(plan.to_json(tiny, choose_splits(tiny, 2)), choose_splits(tiny, 2), resume=False)
     (tmp_path / "run/splits/00").mkdir()
     (tmp_path / "run/splits/00/state.safetensors").write_bytes(b"\x08\x00\x00\x00\x00\x00\x00\x00{")
@@ -220,7 +220,7 @@ def test_a_damaged_checkpoint_is_named(tiny, plan, tmp_path):
         train(tiny, plan, out=tmp_path / "run", resume=True, jobs=1)
 
 
-def test_a_split_that_diverges_at_once_leaves_no_model(tiny, tmp_path):
+def test_a_split_that_diverges_at_once_writes_no_model(tiny, tmp_path):
     wild = replace(tiny, x=tiny.x * 1e30)
     plan = Plan(options={"hidden": 8, "norm": "none"}, train=TrainConfig(epochs=9, learning_rate=1e10), num_splits=1)
     with pytest.raises(DivergedError, match="At epoch 1 it is not") as caught:
@@ -230,7 +230,7 @@ def test_a_split_that_diverges_at_once_leaves_no_model(tiny, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_worker_that_fails_is_heard(tiny, plan, tmp_path):
+def test_the_error_of_a_worker_is_raised(tiny, plan, tmp_path):
     from edhnn.errors import WorkerError
 
     splits = choose_splits(tiny, 2)
@@ -251,18 +251,18 @@ def test_partly_labelled_data_splits_its_labelled_nodes(tiny):
         assert sorted(together.tolist()) == (y >= 0).nonzero()[:, 0].tolist()
 
 
-def test_the_run_evaluates_to_what_it_reported(tiny, plan, tmp_path):
+def test_evaluating_a_run_gives_its_reported_metrics(tiny, plan, tmp_path):
     summary = train(tiny, plan, out=tmp_path / "run", jobs=1)
-    found = evaluate_run(tmp_path / "run", tiny)
-    assert found["same_data"]
-    assert found["together"] is None
-    assert [100 * each["accuracy"] for each in found["each"]] == summary.test
-    assert 100 * found["mean"]["accuracy"] == pytest.approx(summary.test_mean)
+    result = evaluate_run(tmp_path / "run", tiny)
+    assert result["same_data"]
+    assert result["together"] is None
+    assert [100 * each["accuracy"] for each in result["each"]] == summary.test
+    assert 100 * result["mean"]["accuracy"] == pytest.approx(summary.test_mean)
 
 
-def test_how_many_splits_at_once(tiny, plan, monkeypatch):
+def test_the_number_of_jobs(tiny, plan, monkeypatch):
     assert choose_jobs(tiny, plan, 1) == 1
-    assert choose_jobs(tiny, plan, 10) == 1  # too short for processes to be worth their start
+    assert choose_jobs(tiny, plan, 10) == 1  # the work is shorter than the start of a process
     large = Plan(options={"hidden": 512, "num_iterations": 8})
     assert choose_jobs(tiny, large, 10) == min(cores(), 10)
     monkeypatch.setattr("edhnn.runs.run.total_memory", lambda: 2**29)

@@ -1,3 +1,5 @@
+"""Metrics of the tasks, compared with those of scikit-learn."""
+
 import math
 
 import pytest
@@ -15,7 +17,7 @@ def test_accuracy_is_over_labelled_nodes():
     assert classification_metrics(logits, y)["accuracy"] == accuracy_score([0, 1, 1], [0, 1, 0])
 
 
-def test_nothing_known_is_not_a_number():
+def test_metrics_without_known_labels_are_nan():
     assert math.isnan(classification_metrics(torch.zeros(2, 2), torch.tensor([-1, -1]))["accuracy"])
     assert math.isnan(regression_metrics(torch.zeros(1, 1), torch.tensor([[NAN]]))["rmse"])
     assert math.isnan(multilabel_metrics(torch.zeros(1, 1), torch.tensor([[NAN]]))["micro_f1"])
@@ -24,9 +26,9 @@ def test_nothing_known_is_not_a_number():
 def test_several_labels_agree_with_scikit_learn():
     generator = torch.Generator().manual_seed(0)
     logits, y = torch.randn(30, 4, generator=generator), (torch.rand(30, 4, generator=generator) > 0.6).float()
-    found = multilabel_metrics(logits, y)
-    assert found["micro_f1"] == pytest.approx(f1_score(y.numpy(), (logits > 0).numpy(), average="micro"))
-    assert found["accuracy"] == pytest.approx(accuracy_score(y.numpy().ravel(), (logits > 0).numpy().ravel()))
+    metrics = multilabel_metrics(logits, y)
+    assert metrics["micro_f1"] == pytest.approx(f1_score(y.numpy(), (logits > 0).numpy(), average="micro"))
+    assert metrics["accuracy"] == pytest.approx(accuracy_score(y.numpy().ravel(), (logits > 0).numpy().ravel()))
     y[3, 1] = NAN
     known = ~y.isnan()
     assert multilabel_metrics(logits, y)["micro_f1"] == pytest.approx(f1_score(y[known], (logits > 0)[known]))
@@ -34,8 +36,8 @@ def test_several_labels_agree_with_scikit_learn():
 
 def test_errors_agree_with_scikit_learn():
     generator = torch.Generator().manual_seed(1)
-    said, true = torch.randn(20, 1, generator=generator), torch.randn(20, 1, generator=generator)
-    found = regression_metrics(said, true)
-    assert found["rmse"] == pytest.approx(root_mean_squared_error(true, said))
-    assert found["mae"] == pytest.approx(mean_absolute_error(true, said))
-    assert found["r2"] == pytest.approx(r2_score(true, said))
+    predicted, true = torch.randn(20, 1, generator=generator), torch.randn(20, 1, generator=generator)
+    metrics = regression_metrics(predicted, true)
+    assert metrics["rmse"] == pytest.approx(root_mean_squared_error(true, predicted))
+    assert metrics["mae"] == pytest.approx(mean_absolute_error(true, predicted))
+    assert metrics["r2"] == pytest.approx(r2_score(true, predicted))

@@ -1,4 +1,4 @@
-"""Models as folders: what is saved answers as before, for the same hypergraph, a grown one and another."""
+"""Models as folders: a saved model gives the same answers, for the same hypergraph and for others."""
 
 import copy
 import json
@@ -38,7 +38,7 @@ def trained(named, split):
     ), result
 
 
-def test_a_round_trip_answers_with_the_same_bits(trained, named, tmp_path):
+def test_a_saved_model_gives_the_same_bits(trained, named, tmp_path):
     pretrained, result = trained
     folder = pretrained.save_pretrained(tmp_path / "model")
     assert {path.name for path in folder.iterdir()} == {"model.safetensors", "config.json"}
@@ -53,7 +53,7 @@ def test_a_round_trip_answers_with_the_same_bits(trained, named, tmp_path):
 
 
 @pytest.mark.parametrize("kind", [torch.float64, torch.bfloat16])
-def test_a_model_of_other_bits_answers_with_the_same_ones(trained, named, tmp_path, kind):
+def test_a_model_of_another_float_type_keeps_its_type(trained, named, tmp_path, kind):
     other = replace(trained[0], model=copy.deepcopy(trained[0].model).to(kind))
     again = from_pretrained(other.save_pretrained(tmp_path / "model"))
     assert torch.equal(again.answers(named), other.answers(named))
@@ -62,11 +62,11 @@ def test_a_model_of_other_bits_answers_with_the_same_ones(trained, named, tmp_pa
 
 def test_only_a_model_is_replaced(trained, tmp_path):
     (tmp_path / "thesis").mkdir()
-    (tmp_path / "thesis/chapter.tex").write_text("dear")
+    (tmp_path / "thesis/chapter.tex").write_text("text")
     for overwrite in (True, False):
         with pytest.raises(UsageError, match="is not a model folder, so it is not replaced"):
             trained[0].save_pretrained(tmp_path / "thesis", overwrite=overwrite)
-    assert (tmp_path / "thesis/chapter.tex").read_text() == "dear"
+    assert (tmp_path / "thesis/chapter.tex").read_text() == "text"
     (tmp_path / "empty").mkdir()
     assert trained[0].save_pretrained(tmp_path / "empty").is_dir()
 
@@ -75,7 +75,7 @@ def test_columns_are_found_by_name(trained, named, tmp_path):
     pretrained, _ = trained
     order = [3, 1, 0, 5, 4, 2]
     extra = torch.cat([torch.zeros(40, 1), named.x[:, order]], dim=1)
-    names = ("nonsense", *(tuple("abcdef")[place] for place in order))
+    names = ("nonsense", *("abcdef"[column] for column in order))
     shuffled = replace(named, x=extra, feature_names=names)
     assert torch.equal(pretrained.answers(shuffled), pretrained.answers(named))
     with pytest.raises(DataError, match=r"6 feature columns of its training. 'tiny' lacks 'f'"):
@@ -97,7 +97,7 @@ def test_sparse_columns_are_found_by_name_too(named, split):
     assert torch.allclose(pretrained.answers(other), pretrained.answers(words), atol=1e-6)
 
 
-def test_another_hypergraph_is_answered(trained):
+def test_a_model_predicts_for_another_hypergraph(trained):
     pretrained, _ = trained
     other = NodeDataset(name="o", hypergraph=Hypergraph.from_hyperedges([[0, 1, 2]], num_nodes=4), x=torch.ones(4, 6))
     answers = pretrained.answers(other)
@@ -118,10 +118,10 @@ def test_classes_are_matched_by_name(trained, named):
 
 
 def several(named, split, task, y, columns):
-    """A model of two labels or targets."""
+    """Return a dataset and a model with two labels or targets."""
     names = columns if task == "multilabel" else None
-    came = Provenance("f.csv", "csv", details={"label_columns": list(columns)})
-    data = replace(named, y=y, task=task, class_names=names, provenance=came)
+    provenance = Provenance("f.csv", "csv", details={"label_columns": list(columns)})
+    data = replace(named, y=y, task=task, class_names=names, provenance=provenance)
     model = make_model("ed-hnn", in_features=6, num_classes=2, hidden=8, classifier_hidden=8)
     result = fit(model, data, split, TrainConfig(epochs=1))
     return data, Pretrained(
@@ -145,7 +145,7 @@ def test_label_columns_are_matched_by_name_and_number(named, split, task):
         with_classes(replace(data, y=y[:, :1], class_names=names), model)
 
 
-def test_targets_are_called_by_their_names(named, split, tmp_path):
+def test_prediction_columns_have_the_names_of_the_targets(named, split, tmp_path):
     y = torch.randn(40, 2, generator=torch.Generator().manual_seed(0))
     data, model = several(named, split, "regression", y, ("height", "age"))
     table = prediction_table(data, model.answers(data), model, labels=True)
@@ -170,15 +170,15 @@ def test_no_two_ids_are_written_the_same(ids, written):
     assert id_column(Ids(ids)).to_pylist() == written
 
 
-def test_broken_folders_are_refused(trained, tmp_path):
+def test_damaged_folders_raise(trained, tmp_path):
     folder = trained[0].save_pretrained(tmp_path / "model")
     with pytest.raises(UsageError, match="must be a model folder"):
         from_pretrained(tmp_path)
-    with pytest.raises(UsageError, match="--split does not apply"):
+    with pytest.raises(UsageError, match="`split=` does not apply"):
         load_models(folder, split=0)
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps({**config, "in_features": 7}))
-    with pytest.raises(DataError, match="must fit"):
+    with pytest.raises(DataError, match="does not match its configuration"):
         from_pretrained(folder)
     (folder / "config.json").write_text(json.dumps({**config, "format": 2}))
     with pytest.raises(DataError, match="format must be 1. Got 2"):

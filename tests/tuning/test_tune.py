@@ -1,4 +1,4 @@
-"""A search: what it may choose, that it never sees a test label, and that it ends the same however it was disturbed."""
+"""A search: its spaces, no use of test labels, and the same trials after interruptions."""
 
 import itertools
 import re
@@ -12,7 +12,7 @@ from edhnn import Plan, Split, TrainConfig, contextual_sbm, train
 from edhnn.errors import DataError, DivergedError, EdhnnError, MissingDependencyError, StoppedError, UsageError
 from edhnn.models.registry import MODELS, make_config
 from edhnn.runs.plan import choose_splits, make_plan
-from edhnn.tuning import run as objective
+from edhnn.tuning import run as tuning_run
 from edhnn.tuning.run import ValidationScore, tune, without_test_labels
 from edhnn.tuning.search import Search, write_winner
 
@@ -32,25 +32,25 @@ def search_of(trials=5, *, splits=2, space="paper", seed=0, prune=False, epochs=
     return Search(plan=plan, trials=trials, space=space, fixed=tuple(sorted(options)), prune=prune)
 
 
-def told(result):
-    """All that a trial is, but for the time it took."""
+def content_of(result):
+    """Return everything about the trials except their time."""
     return [(trial.number, trial.state, trial.score, trial.scores, trial.params) for trial in result.trials]
 
 
 @pytest.fixture
 def scored(monkeypatch):
-    """Scores by a rule instead of training; the list sees every split that is asked for."""
-    asked = []
+    """Score by a rule instead of training. The list records every scored split."""
+    calls = []
 
     def score(self, plan, number, should_stop, show):
-        asked.append((plan.options["num_iterations"], number))
+        calls.append((plan.options["num_iterations"], number))
         show(number, 1)
         if should_stop():
             raise StoppedError("Stopped.")
         return plan.options["num_iterations"] / 10 + number / 1000
 
     monkeypatch.setattr(ValidationScore, "__call__", score)
-    return asked
+    return calls
 
 
 def test_the_papers_grid_and_the_wide_space():
@@ -70,12 +70,14 @@ def test_the_papers_grid_and_the_wide_space():
     assert "restart" in wide_space("ed-hnn", {}, ())
     assert "restart" not in wide_space("ed-hnn", {"update": "concat"}, ())
     assert {"dropout", "learning_rate", "weight_decay", "phi_layers"} <= set(wide_space("ed-hnn", {}, ()))
-    with pytest.raises(UsageError, match="something to choose. 'ed-hnn' has num_iterations, hidden"):
+    with pytest.raises(
+        UsageError, match="search space is empty. 'ed-hnn' has these parameters in it: num_iterations, hidden"
+    ):
         paper_space("ed-hnn", ("hidden", "num_iterations"))
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_whatever_is_drawn_for_a_model_is_a_model(model):
+def test_all_drawn_parameters_give_a_valid_model(model):
     search = Search(plan=Plan(model=model), trials=1, space="wide")
     with quiet():
         study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
@@ -86,7 +88,7 @@ def test_whatever_is_drawn_for_a_model_is_a_model(model):
         search.plan_of(point)
 
 
-def test_a_grid_is_searched_whole_and_its_best_trains_to_the_same_validation_scores(data, tmp_path, capfd):
+def test_a_grid_is_searched_completely_and_a_run_of_its_best_has_the_same_validation_scores(data, tmp_path, capfd):
     result = tune(data, search_of(trials=100), storage=tmp_path / "s.db", jobs=1)
     assert capfd.readouterr() == ("", "")
     assert sorted(trial.params["num_iterations"] for trial in result.trials) == [1, 2, 4, 6, 8]
@@ -94,7 +96,7 @@ def test_a_grid_is_searched_whole_and_its_best_trains_to_the_same_validation_sco
     assert [trial.score for trial in result.ranking] == sorted((t.score for t in result.trials), reverse=True)
     assert set(result.importance) <= {"num_iterations"}
     again = tune(data, search_of(trials=100), storage=tmp_path / "other.db", jobs=1)
-    assert told(again) == told(result)
+    assert content_of(again) == content_of(result)
 
     write_winner(result, tmp_path / "best.toml")
     plan = make_plan(data, splits=2, file=tmp_path / "best.toml")
@@ -123,28 +125,28 @@ def test_test_labels_are_never_read(data, task, tmp_path, monkeypatch):
         labels[test] = value
         spoiled.append(replace(honest, y=labels))
     seen = []
-    real = objective.fit_inputs
+    real = tuning_run.fit_inputs
 
     def spy(model, inputs, dataset, split, *rest, **options):
         known = dataset.y[test] >= 0 if task == "classification" else ~dataset.y[test].isnan()
         seen.append(bool(known.any()) or bool(torch.isin(split.test, test).any()))
         return real(model, inputs, dataset, split, *rest, **options)
 
-    monkeypatch.setattr(objective, "fit_inputs", spy)
-    found = [
+    monkeypatch.setattr(tuning_run, "fit_inputs", spy)
+    results = [
         tune(each, search_of(trials=2), storage=tmp_path / f"{number}.db", jobs=1, splits=splits)
         for number, each in enumerate((honest, *spoiled))
     ]
     assert len(seen) == 3 * 2 * 2
     assert not any(seen)
-    assert all(told(each) == told(found[0]) for each in found)
-    assert found[0].minimise == (task == "regression")
-    # and what was found with one is gone on with by the other: even the study's own facts do not tell them apart
+    assert all(content_of(each) == content_of(results[0]) for each in results)
+    assert results[0].minimise == (task == "regression")
+    # a search begun with one dataset resumes with the other, because test labels are no part of the study's facts
     more = tune(spoiled[1], search_of(trials=3), storage=tmp_path / "0.db", jobs=1, splits=splits)
-    assert told(more)[:2] == told(found[0])
+    assert content_of(more)[:2] == content_of(results[0])
 
 
-def test_what_a_search_sees_of_a_dataset(data):
+def test_a_search_removes_test_labels(data):
     split = choose_splits(data, 1)[0]
     seen = without_test_labels(data, split)
     assert (seen.y[split.test] == -1).all()
@@ -153,7 +155,7 @@ def test_what_a_search_sees_of_a_dataset(data):
     assert (data.y >= 0).all()
 
 
-def test_a_stopped_search_goes_on_to_the_same_trials(data, tmp_path):
+def test_a_stopped_search_resumes_to_the_same_trials(data, tmp_path):
     for space in ("paper", "wide"):
         search = search_of(trials=3, space=space)
         whole = tune(data, search, storage=tmp_path / f"{space}-whole.db", jobs=1)
@@ -173,7 +175,7 @@ def test_a_stopped_search_goes_on_to_the_same_trials(data, tmp_path):
                 stopped += 1
                 assert re.search(r"of 3 trials are finished and saved", str(error))
         assert stopped >= 3
-        assert told(result) == told(whole)
+        assert content_of(result) == content_of(whole)
 
 
 def test_finished_splits_of_a_stopped_trial_are_not_trained_again(data, tmp_path, scored):
@@ -185,25 +187,25 @@ def test_finished_splits_of_a_stopped_trial_are_not_trained_again(data, tmp_path
 
 
 def left_running(data, search, path, times=1):
-    """Take the next trial and fall, as a killed process does: it stays running, and nobody holds it."""
+    """Take the next trial and fail like a killed process: the trial stays in state running and is not locked."""
     judge = ValidationScore(data, choose_splits(data, search.plan.num_splits), search.plan.train, torch.device("cpu"))
     facts = search.facts(data.name, judge.sha256())
     for _ in range(times):
-        with quiet(), pytest.raises(RuntimeError, match="fallen"):
+        with quiet(), pytest.raises(RuntimeError, match="killed"):
             study = StudyFile(str(path), search, facts, minimise=False)
             with study.take() as trial:
                 assert trial is not None
-                raise RuntimeError("fallen")
+                raise RuntimeError("killed")
     with quiet():
         return StudyFile(str(path), search, facts, minimise=False)
 
 
-def test_trials_of_the_dead_are_asked_again(data, tmp_path, scored):
-    place = f"sqlite:///{tmp_path / 's.db'}"
+def test_trials_of_processes_that_died_are_queued_again(data, tmp_path, scored):
+    storage = f"sqlite:///{tmp_path / 's.db'}"
     whole = tune(data, search_of(), storage=tmp_path / "whole.db", jobs=1)
-    left_running(data, search_of(), place, times=2)
-    result = tune(data, search_of(), storage=place, jobs=1)
-    assert told(result) == told(whole)
+    left_running(data, search_of(), storage, times=2)
+    result = tune(data, search_of(), storage=storage, jobs=1)
+    assert content_of(result) == content_of(whole)
     assert not list(tmp_path.glob("**/trial-*.lock"))
 
 
@@ -212,12 +214,12 @@ def test_a_kill_while_a_trial_is_queued_again_queues_it_once(data, tmp_path, sco
     with quiet():
         monkeypatch.setattr(study._study, "tell", lambda *_, **__: 1 / 0)
         with pytest.raises(ZeroDivisionError):
-            study._retry(0, died=True)  # it is queued again; then the process dies before it fails the old one
+            study._retry(0, died=True)  # it is queued again; then the process dies before it marks the old one
     whole = tune(data, search_of(), storage=tmp_path / "whole.db", jobs=1)
-    assert told(tune(data, search_of(), storage=tmp_path / "s", jobs=1)) == told(whole)
+    assert content_of(tune(data, search_of(), storage=tmp_path / "s", jobs=1)) == content_of(whole)
 
 
-def test_a_trial_that_kills_its_process_every_time_is_left_alone(data, tmp_path, scored):
+def test_a_trial_that_kills_its_process_three_times_fails(data, tmp_path, scored):
     left_running(data, search_of(), tmp_path / "s", times=3)
     result = tune(data, search_of(), storage=tmp_path / "s", jobs=1)
     assert [trial.state for trial in result.trials].count("fail") == 1
@@ -225,7 +227,7 @@ def test_a_trial_that_kills_its_process_every_time_is_left_alone(data, tmp_path,
     assert len(result.trials) == 5
 
 
-def test_trials_of_the_living_are_left_to_them(data, tmp_path, scored):
+def test_trials_of_running_processes_are_not_taken(data, tmp_path, scored):
     whole = tune(data, search_of(), storage=tmp_path / "whole", jobs=1)
     study = left_running(data, search_of(), tmp_path / "s", times=0)
     with quiet(), study.take() as held:
@@ -238,15 +240,15 @@ def test_trials_of_the_living_are_left_to_them(data, tmp_path, scored):
     assert all(trial.state == "complete" for trial in result.trials)
 
 
-def test_processes_side_by_side_give_the_same_grid(data, tmp_path):
+def test_parallel_processes_give_the_same_grid(data, tmp_path):
     alone = tune(data, search_of(trials=4), storage=tmp_path / "one", jobs=1)
-    (tmp_path / "two.work/call-left-by-the-dead").mkdir(parents=True)
+    (tmp_path / "two.work/call-abandoned").mkdir(parents=True)
     together = tune(data, search_of(trials=4), storage=tmp_path / "two", jobs=2)
-    assert told(together) == told(alone)
+    assert content_of(together) == content_of(alone)
     assert [path.name for path in (tmp_path / "two.work").iterdir() if path.name.startswith("call-")] == []
 
 
-def test_what_diverges_has_failed_and_says_why(data, tmp_path, monkeypatch):
+def test_a_diverged_trial_fails_with_its_reason(data, tmp_path, monkeypatch):
     def score(self, plan, number, should_stop, show):
         if plan.options["num_iterations"] > bound:
             raise DivergedError(3, "the outputs overflow", "Lower the learning rate.")
@@ -260,20 +262,20 @@ def test_what_diverges_has_failed_and_says_why(data, tmp_path, monkeypatch):
     assert all("At epoch 3" in trial.reason and trial.score is None for trial in failed)
     assert tune(data, search_of(), storage=tmp_path / "s", jobs=1).trials == result.trials, "they are not tried again"
     bound = 0
-    with pytest.raises(EdhnnError, match="None did; the last reason: The loss must stay finite"):
+    with pytest.raises(EdhnnError, match="No trial succeeded. The last failure: The loss must stay finite"):
         tune(data, search_of(), storage=tmp_path / "t", jobs=1)
 
 
-def test_real_divergence_is_a_failed_trial(data, tmp_path):
+def test_a_training_that_diverges_is_a_failed_trial(data, tmp_path):
     search = search_of(trials=1)
     search = replace(search, plan=replace(search.plan, train=TrainConfig(epochs=5, learning_rate=1e30)))
     with pytest.raises(EdhnnError, match="The loss must stay finite"):
         tune(data, search, storage=tmp_path / "s", jobs=1)
 
 
-def test_bad_trials_are_given_up_if_asked(data, tmp_path, scored):
-    kept = tune(data, search_of(trials=40, splits=3, space="wide"), storage=tmp_path / "all", jobs=1)
-    assert all(trial.state == "complete" for trial in kept.trials)
+def test_pruning_abandons_bad_trials(data, tmp_path, scored):
+    whole = tune(data, search_of(trials=40, splits=3, space="wide"), storage=tmp_path / "all", jobs=1)
+    assert all(trial.state == "complete" for trial in whole.trials)
     assert tune(data, search_of(trials=3, splits=3), storage=tmp_path / "few", jobs=1).importance == {}
     before = len(scored)
     pruned = tune(data, search_of(trials=40, splits=3, space="wide", prune=True), storage=tmp_path / "some", jobs=1)
@@ -284,7 +286,7 @@ def test_bad_trials_are_given_up_if_asked(data, tmp_path, scored):
     assert abs(sum(pruned.importance.values()) - 1) < 1e-6
 
 
-def test_another_search_is_not_gone_on_with(data, tmp_path, scored):
+def test_resuming_a_different_search_raises(data, tmp_path, scored):
     tune(data, search_of(trials=1), storage=tmp_path / "s", jobs=1)
     assert len(tune(data, search_of(trials=3), storage=tmp_path / "s", jobs=1).trials) == 3
     assert len(tune(data, search_of(trials=2), storage=tmp_path / "s", jobs=1).trials) == 3
@@ -297,37 +299,37 @@ def test_another_search_is_not_gone_on_with(data, tmp_path, scored):
             tune(data, other, storage=tmp_path / "s", jobs=1)
     with pytest.raises(UsageError, match="data_sha256"):
         tune(replace(data, y=1 - data.y), search_of(), storage=tmp_path / "s", jobs=1)
-    tune(data, search_of(trials=1, space="wide"), storage=tmp_path / "s", jobs=1)  # a study of its own in the same file
+    tune(data, search_of(trials=1, space="wide"), storage=tmp_path / "s", jobs=1)  # a second study in the same file
 
 
-def test_files_that_hold_no_study(data, tmp_path, scored):
+def test_files_that_are_not_studies_raise(data, tmp_path, scored):
     notes, journal = tmp_path / "notes.txt", tmp_path / "old.journal"
     notes.write_text("shopping list\nmilk")
     journal.write_text('{"op_code":0,"worker_id":"x","study_name":"s","directions":[2]}\n')
-    for place in (str(notes), f"sqlite:///{notes}"):
-        with pytest.raises(DataError, match="must be a database of Optuna's"):
-            tune(data, search_of(), storage=place, jobs=1)
+    for storage in (str(notes), f"sqlite:///{notes}"):
+        with pytest.raises(DataError, match="must be an Optuna database"):
+            tune(data, search_of(), storage=storage, jobs=1)
     assert notes.read_text() == "shopping list\nmilk"
-    with pytest.raises(DataError, match="a journal of Optuna's, which earlier versions of edhnn wrote.*copy_study"):
+    with pytest.raises(DataError, match="an Optuna journal of an earlier version of edhnn.*copy_study"):
         tune(data, search_of(), storage=journal, jobs=1)
-    with pytest.raises(UsageError, match="takes a file or sqlite:///FILE"):
+    with pytest.raises(UsageError, match="must be a file or sqlite:///FILE"):
         tune(data, search_of(), storage="mysql://somewhere/else", jobs=1)
 
 
-def test_requests_that_cannot_be_met(data, tmp_path, monkeypatch):
-    with pytest.raises(UsageError, match="at least 1 trial"):
+def test_invalid_requests_raise(data, tmp_path, monkeypatch):
+    with pytest.raises(UsageError, match="`trials=` must be at least 1"):
         tune(data, search_of(trials=0), storage=tmp_path / "s")
     with pytest.raises(UsageError, match="device, on this machine, must be one of auto"):
         tune(data, search_of(), storage=tmp_path / "s", device="cuda:9")
-    with pytest.raises(UsageError, match="at least 1 job"):
+    with pytest.raises(UsageError, match="`jobs=` must be at least 1"):
         tune(data, search_of(), storage=tmp_path / "s", jobs=0)
-    with pytest.raises(UsageError, match="There must be 2 splits. Got 1"):
+    with pytest.raises(UsageError, match="The plan needs 2 splits. Got 1"):
         tune(data, search_of(), storage=tmp_path / "s", splits=choose_splits(data, 1))
     split = choose_splits(data, 1)[0]
     with pytest.raises(DataError, match="validation part of split 0 has none"):
         tune(data, search_of(splits=1), storage=tmp_path / "s", splits=[Split(split.train, split.test, split.test)])
     ones, zeros = (data.y == 1).nonzero()[:, 0], (data.y == 0).nonzero()[:, 0]
-    with pytest.raises(DataError, match="Class '1', of which there are .* nodes, is missing in split 0"):
+    with pytest.raises(DataError, match="Class '1' \\(.* nodes\\) is missing in split 0"):
         tune(data, search_of(splits=1), storage=tmp_path / "s", splits=[Split(zeros[:9], ones[:9], zeros[9:])])
     monkeypatch.setitem(__import__("sys").modules, "optuna", None)
     with pytest.raises(MissingDependencyError, match=r"pip install 'edhnn\[tune\]'"):
@@ -335,10 +337,10 @@ def test_requests_that_cannot_be_met(data, tmp_path, monkeypatch):
     assert not (tmp_path / "s").exists()
 
 
-def test_optuna_is_as_loud_as_before_afterwards(data, tmp_path, scored):
+def test_a_search_restores_the_verbosity_of_optuna(data, tmp_path, scored):
     before = optuna.logging.get_verbosity()
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         tune(data, search_of(trials=12, space="wide"), storage=tmp_path / "s", jobs=1)
-    assert [str(warning.message) for warning in said] == []
+    assert [str(warning.message) for warning in caught] == []
     assert optuna.logging.get_verbosity() == before

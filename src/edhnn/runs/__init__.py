@@ -1,4 +1,4 @@
-"""Runs: several splits of a dataset trained into a folder, and what is done with that folder."""
+"""Runs: train several splits of a dataset into a folder, then predict and evaluate from that folder."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""What a run was made with: versions, kernels, processes, threads."""
+"""The environment of a run: versions, kernels, processes, threads."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from edhnn.typing import JsonObject
 
 
 def describe_environment(jobs: int, threads: int, device: torch.device | None = None) -> JsonObject:
-    """List versions, kernels, processes, threads, and the device if it is not the CPU."""
+    """Return versions, kernels, processes, threads, and the device if it is not the CPU."""
     return {
         "edhnn": version("edhnn"),
         "python": platform.python_version(),

@@ -1,7 +1,7 @@
-"""Metrics of a run on labels that its models have not learned from: its own test nodes, and nodes new to it.
+"""Metrics of a run on labels that its models were not trained on: those of its test nodes and of new nodes.
 
-The labels a model was trained on must not count, even where rows come in another order, or hyperedges, labels or nodes
-were added. So a run keeps a hash of every node's id and features (``nodes.npy``), by which it recognises its nodes.
+The labels that a model was trained on must not count, even if rows are in another order, or hyperedges, labels or nodes
+were added. So a run stores a hash of every node's id and features (``nodes.npy``) to recognise its nodes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from edhnn.typing import JsonObject
 
 
 def write_nodes(dataset: NodeDataset, folder: RunFolder) -> None:
-    """Write the hashes of a run's nodes; anew when the run is resumed, as the file may have been damaged."""
+    """Write the hashes of a run's nodes. A resumed run writes them again, because the file may be damaged."""
     with atomic_file(folder.nodes) as temporary, temporary.open("wb") as stream:
         np.save(stream, node_hashes(dataset))
 
@@ -39,9 +39,9 @@ def seen_nodes(folder: RunFolder, num_nodes: int, dataset: NodeDataset, splits: 
 
     Args:
         folder: The run's folder.
-        num_nodes: How many nodes the run's dataset has.
+        num_nodes: Number of nodes in the run's dataset.
         dataset: A dataset, its columns in the models' order.
-        splits: Which of the run's models.
+        splits: The split numbers of the models.
 
     Returns:
         For each model a mask over the dataset's nodes.
@@ -49,26 +49,26 @@ def seen_nodes(folder: RunFolder, num_nodes: int, dataset: NodeDataset, splits: 
     Raises:
         DataError: if the run's files are damaged.
     """
-    theirs, ours = node_hashes(dataset), _read(folder, num_nodes)
-    if not np.isin(theirs, ours).any():
-        return [torch.zeros(len(theirs), dtype=torch.bool)] * len(splits)
+    hashes, run_hashes = node_hashes(dataset), _read_hashes(folder, num_nodes)
+    if not np.isin(hashes, run_hashes).any():
+        return [torch.zeros(len(hashes), dtype=torch.bool)] * len(splits)
     parts = folder.read_splits()
     learned = [torch.cat([parts[number].train, parts[number].valid]).numpy() for number in splits]
-    return [torch.from_numpy(np.isin(theirs, ours[nodes])) for nodes in learned]
+    return [torch.from_numpy(np.isin(hashes, run_hashes[nodes])) for nodes in learned]
 
 
-def _read(folder: RunFolder, num_nodes: int) -> NodeHashes:
+def _read_hashes(folder: RunFolder, num_nodes: int) -> NodeHashes:
     try:
-        found: NodeHashes = np.load(folder.nodes, allow_pickle=False)
-        if found.shape != (num_nodes,) or found.dtype != np.uint64:
-            raise ValueError(f"an array of {found.dtype} of shape {list(found.shape)}")
+        hashes: NodeHashes = np.load(folder.nodes, allow_pickle=False)
+        if hashes.shape != (num_nodes,) or hashes.dtype != np.uint64:
+            raise ValueError(f"got an array of {hashes.dtype} of shape {list(hashes.shape)}")
     except (OSError, ValueError) as error:
         raise DataError(
-            f"The file must hold a number for each node of the run. It does not: {error}.",
+            f"The file must hold a number for each node of the run. Cause: {error}.",
             path=folder.nodes,
-            remedy="Resume the run, which writes it anew.",
+            remedy="Resume the run to write the file again.",
         ) from error
-    return found
+    return hashes
 
 
 def evaluate_run(
@@ -81,68 +81,69 @@ def evaluate_run(
 ) -> JsonObject:
     """Evaluate a run's models on a dataset with labels.
 
-    A label counts for a model that was neither trained on its node nor selected by it. So on the very data of the run
-    each model is evaluated on the test nodes of its split; on other data on all labelled nodes but those it has seen
-    in training, and the mean of their answers on those that none has seen.
+    A label counts for a model if its node neither trained nor selected the model. So on the run's own data each model
+    is evaluated on the test nodes of its split. On other data each model is evaluated on all labelled nodes except
+    those of its training, and the mean of the answers on the nodes that are new to all models.
 
     Args:
-        path: A run folder, or a pretrained model's.
+        path: A run folder or a pretrained folder.
         dataset: The dataset.
-        split: One split alone.
-        models: What `load_models` returned for the two, where that was done before.
-        device: Where to run the models.
+        split: Evaluate the model of this split only.
+        models: The result of `load_models(path, split)`, if it is available.
+        device: The device that runs the models.
 
     Returns:
-        ``mean`` and ``std`` of each metric over the models, ``each`` of them, and ``together``, the metrics of the mean
-        answer (``None`` on the run's own data, and where every node was seen by one). ``num_nodes`` count for the first
-        model, ``seen`` of the labelled nodes were seen by one of the models.
+        ``mean`` and ``std`` of each metric over the models, ``each`` model's metrics, and ``together``, the metrics of
+        the mean answer (``None`` on the run's own data, and if no node is new to all models). ``num_nodes`` is the
+        number of nodes that count for the first model, ``seen`` the number of labelled nodes that do not count for one
+        of the models.
 
     Raises:
-        DataError: if there are no labels, or a model has seen them all, or features, classes or task do not fit.
+        DataError: if there are no labels, or none counts for a model, or features, classes or task do not match.
     """
     path = Path(path)
     models = models or load_models(path, split)
     if dataset.y is None:
         raise DataError(
             f"An evaluation needs labels. '{dataset.name}' has none.",
-            remedy="Name the label column or attribute with --label.",
+            remedy="Name the label column or attribute with `label=`.",
         )
-    fitting = models.fitted(dataset)
-    known = known_nodes(fitting)
+    fitted = models.fitted(dataset)
+    known = known_nodes(fitted)
     if not len(known):
         raise DataError(f"An evaluation needs labels. All nodes of '{dataset.name}' are unlabelled.")
     run, numbers = _origin(path, split, len(models.members))
     recorded = run.plan()[1]["dataset"] if run is not None else {}
-    own = run is not None and bool(recorded["sha256"] == dataset_sha256(fitting))
+    same_data = run is not None and bool(recorded["sha256"] == dataset_sha256(fitted))
     seen = [torch.zeros(len(known), dtype=torch.bool)] * len(models.members)
-    if run is not None and own:
+    if run is not None and same_data:
         splits = run.read_splits()
         tests = [splits[number].test for number in numbers]
         seen = [~torch.isin(known, test) for test in tests]
     else:
         if run is not None:
-            seen = [mask[known] for mask in seen_nodes(run, int(recorded["num_nodes"]), fitting, numbers)]
+            seen = [mask[known] for mask in seen_nodes(run, int(recorded["num_nodes"]), fitted, numbers)]
         tests = [known[~mask] for mask in seen]
         if not all(len(test) for test in tests):
             raise DataError(
                 f"An evaluation needs labelled nodes that the models have not learned from. '{dataset.name}' has none: "
                 f"one of the models was trained on, or selected by, all {len(known)} of its labelled nodes.",
-                remedy="Give the data of the run, of which each model has test nodes, or new nodes.",
+                remedy="Use the data of the run, in which each model has test nodes, or new nodes.",
             )
-    y, by_any = labels_of(fitting), torch.stack(seen).any(dim=0)
-    outputs = models.outputs(fitting, device=device)
+    y, by_any = labels_of(fitted), torch.stack(seen).any(dim=0)
+    outputs = models.outputs(fitted, device=device)
     each = [
         member.objective.metrics(output[test], y[test])
         for member, output, test in zip(models.members, outputs, tests, strict=True)
     ]
     together = None
-    if not own and not bool(by_any.all()):
+    if not same_data and not bool(by_any.all()):
         new = known[~by_any]
         together = models.first.objective.answer_metrics(mean_of(models.answers_from(outputs))[new], y[new])
     return finite(  # type: ignore[no-any-return]
         {
             "dataset": dataset.name,
-            "same_data": own,
+            "same_data": same_data,
             "num_nodes": len(tests[0]),
             "seen": int(by_any.sum()),
             "models": len(each),
@@ -155,13 +156,13 @@ def evaluate_run(
 
 
 def _origin(path: Path, split: int | None, count: int) -> tuple[RunFolder | None, list[int]]:
-    """Find the run that the models are of, and which of its splits they are; a model folder may lie in its run."""
+    """Find the run of the models and their split numbers. A model folder may be inside a run folder."""
     if not is_pretrained(path):
         return RunFolder(path), list(range(count)) if split is None else [split]
-    place = path.resolve()
-    if len(place.parents) > 2 and place.parents[1].name == "splits" and place.parent.name.isdecimal():
-        run, number = RunFolder(place.parents[2]), int(place.parent.name)
-        if run.config.is_file() and run.split(number).model == place:
+    path = path.resolve()
+    if len(path.parents) > 2 and path.parents[1].name == "splits" and path.parent.name.isdecimal():
+        run, number = RunFolder(path.parents[2]), int(path.parent.name)
+        if run.config.is_file() and run.split(number).model == path:
             return run, [number]
     return None, []
 

@@ -1,16 +1,16 @@
 """The files of a run.
 
-    config.json          what the run is; a resumption must ask for the same
+    config.json          the plan and the dataset; a resumption must have the same
     environment.json     versions, kernels, threads, settings of `edhnn.configure_runtime`
     splits.npz           node numbers of train, valid and test of every split
     nodes.npy            a hash per node, to recognise training nodes in other data
-    splits/03/           metrics.jsonl (a line per epoch), state.safetensors (meanwhile), model/, result.json (last)
+    splits/03/           metrics.jsonl (a line per epoch), state.safetensors (until it ends), model/, result.json (last)
     metrics.jsonl        all epochs of all splits
     predictions.csv      probabilities and answers by original id
     learning-curve.png   confusion.png   report.html   summary.json
-    tensorboard/         events, if they were asked for
+    tensorboard/         events, with ``tensorboard=True``
 
-A split is finished when its ``result.json`` is there. Every other file is either appended to, and cut back to the last
+A split is finished when its ``result.json`` exists. Every other file is either appended to, and truncated to the last
 checkpoint on resumption, or written under another name and renamed.
 """
 
@@ -43,48 +43,37 @@ _FIRST_FILES = ("splits.npz", "nodes.npy", "splits", "lock")
 
 
 @final
-@dataclass(frozen=True, slots=True)
 class SplitFolder:
-    """The files of one split."""
+    """The files of one split.
 
-    path: Path
+    Attributes:
+        path: The folder.
+        metrics: A line per epoch.
+        state: The checkpoint to resume from.
+        model: The selected model, a pretrained folder.
+        result: The split's metrics; written last.
+        remedy: The advice in errors about a damaged file of the split.
+    """
 
-    @property
-    def metrics(self) -> Path:
-        """A line per epoch."""
-        return self.path / "metrics.jsonl"
-
-    @property
-    def state(self) -> Path:
-        """The checkpoint to resume from."""
-        return self.path / "state.safetensors"
-
-    @property
-    def model(self) -> Path:
-        """The selected model, a pretrained folder."""
-        return self.path / "model"
-
-    @property
-    def result(self) -> Path:
-        """The split's metrics; written last."""
-        return self.path / "result.json"
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.metrics = path / "metrics.jsonl"
+        self.state = path / "state.safetensors"
+        self.model = path / "model"
+        self.result = path / "result.json"
+        self.remedy = f"Delete the folder '{path}' and resume the run to train this split again."
 
     @property
     def finished(self) -> bool:
         """Whether the split needs no more training."""
         return self.result.is_file()
 
-    @property
-    def remedy(self) -> str:
-        """What to do about a damaged file of the split."""
-        return f"Delete the folder '{self.path}' and resume the run to train this split anew."
-
     def cut_metrics(self, epochs: int) -> None:
-        """Keep the lines of the first epochs: those after the last checkpoint will be written again."""
+        """Remove the lines after the given number of epochs; training writes them again after a resumption."""
         lines = self.metrics.read_bytes().splitlines(keepends=True) if self.metrics.is_file() else []
         if len(lines) < epochs:
             raise DataError(
-                f"There must be a line for each of the {epochs} epochs of the checkpoint. Got {len(lines)}.",
+                f"The file must have a line for each of the {epochs} epochs of the checkpoint. Got {len(lines)}.",
                 path=self.metrics,
                 remedy=self.remedy,
             )
@@ -93,80 +82,71 @@ class SplitFolder:
 
 
 @final
-@dataclass(frozen=True, slots=True)
 class RunFolder:
-    """A run's folder."""
+    """A run's folder.
 
-    path: Path
+    Attributes:
+        path: The folder.
+        config: The plan and the dataset of the run.
+        splits: The node numbers of every split.
+        nodes: A hash per node, of its id and features.
+        inputs: The dataset, shared with worker processes; deleted when they finish.
+    """
 
-    @property
-    def config(self) -> Path:
-        """What the run is."""
-        return self.path / "config.json"
-
-    @property
-    def splits(self) -> Path:
-        """The node numbers of every split."""
-        return self.path / "splits.npz"
-
-    @property
-    def nodes(self) -> Path:
-        """A hash per node, of its id and features."""
-        return self.path / "nodes.npy"
-
-    @property
-    def inputs(self) -> Path:
-        """The dataset, shared with worker processes; deleted when they finish."""
-        return self.path / "inputs.safetensors"
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.config = path / "config.json"
+        self.splits = path / "splits.npz"
+        self.nodes = path / "nodes.npy"
+        self.inputs = path / "inputs.safetensors"
 
     def split(self, number: int) -> SplitFolder:
         """Return the files of a split."""
         return SplitFolder(self.path / "splits" / f"{number:02d}")
 
-    def begin(self, facts: JsonObject, splits: Sequence[Split], *, resume: bool) -> None:
-        """Make the folder, or check that the one there is of the same run.
+    def begin(self, record: JsonObject, splits: Sequence[Split], *, resume: bool) -> None:
+        """Create the folder, or check that the existing one holds the same run.
 
         Raises:
-            UsageError: if something else is there, or a run with other settings or of another version.
+            UsageError: if the folder holds other files, or a run with other settings or of another version.
         """
         check_folder(self.path)
-        if not self.config.is_file():  # nothing yet, or killed before anything was written
-            there = [found.name for found in self.path.iterdir()] if self.path.is_dir() else []
-            if any(name not in _FIRST_FILES and not name.startswith(".") for name in there):
+        if not self.config.is_file():  # a new folder, or a run that was killed before it wrote config.json
+            names = [path.name for path in self.path.iterdir()] if self.path.is_dir() else []
+            if any(name not in _FIRST_FILES and not name.startswith(".") for name in names):
                 raise UsageError(f"'{self.path}' holds files that are not of a run. Choose another folder.")
             (self.path / "splits").mkdir(parents=True, exist_ok=True)
             write_splits(splits, self.splits)
-            write_json(facts, self.config)  # last: its presence says that the rest is there
+            write_json(record, self.config)  # last: if it exists, the other files exist
             return
         if not resume:
             raise UsageError(
-                f"'{self.path}' holds a run already. Go on with --resume (in Python: resume=True), or choose "
-                "another folder."
+                f"'{self.path}' holds a run already. Resume it with `resume=True`, or choose another folder."
             )
-        compare_runs(read_json(self.config), facts, self.path)
+        _check_same_run(read_json(self.config), record, self.path)
         if not self.splits.is_file():
             write_splits(splits, self.splits)
 
     def plan(self) -> tuple[Plan, JsonObject]:
-        """Read the plan of a run, and the record that holds it.
+        """Read the plan of a run and the content of ``config.json``.
 
         Raises:
-            UsageError: if this is no run folder.
-            DataError: if it is of another format, or damaged.
+            UsageError: if this is not a run folder.
+            DataError: if its format is not supported, or it is damaged.
         """
         if not self.config.is_file():
-            raise UsageError(f"'{self.path}' must be a run folder, as `edhnn train` leaves it. It has no config.json.")
-        facts = read_json(self.config)
-        _check_format(facts, self.path)
+            raise UsageError(f"'{self.path}' must be a run folder that `edhnn train` wrote. It has no config.json.")
+        record = read_json(self.config)
+        _check_format(record, self.path)
         try:
             for name in ("name", "task", "sha256"):
-                facts["dataset"][name]
-            return plan_from_json(facts), facts
+                record["dataset"][name]
+            return plan_from_json(record), record
         except (KeyError, TypeError, AttributeError, UsageError) as error:
             raise DataError(
                 f"The file must be the configuration of a run. Cause: {describe_error(error)}.",
                 path=self.config,
-                remedy="Copy the run folder again, or train anew in another folder.",
+                remedy="Copy the run folder again, or train in another folder.",
             ) from error
 
     def read_splits(self) -> list[Split]:
@@ -182,11 +162,11 @@ class RunFolder:
                     for k in range(len(arrays.files) // 3)
                 ]
         except (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError, BadZipFile, zlib.error) as error:
-            state = "damaged" if self.splits.is_file() else "not there"
+            state = "damaged" if self.splits.is_file() else "missing"
             raise DataError(
                 f"The file must hold the node numbers of every split. It is {state}.",
                 path=self.splits,
-                remedy="Delete it and resume the run, which writes it again.",
+                remedy="Delete it and resume the run to write it again.",
             ) from error
 
 
@@ -201,37 +181,33 @@ def write_splits(splits: Sequence[Split], path: Path) -> None:
         np.savez_compressed(stream, **arrays)
 
 
-def compare_runs(found: JsonObject, asked: JsonObject, folder: Path) -> None:
-    """Refuse to resume a run that is not the one asked for.
-
-    Raises:
-        UsageError: and it lists what differs.
-    """
-    _check_format(found, folder)
-    if found.get("edhnn_version") != asked["edhnn_version"]:
+def _check_same_run(old: JsonObject, new: JsonObject, folder: Path) -> None:
+    """Check that a run to resume has the same record as the new one; otherwise list the differences."""
+    _check_format(old, folder)
+    if old.get("edhnn_version") != new["edhnn_version"]:
         raise UsageError(
-            f"The run in '{folder}' was begun by edhnn {found.get('edhnn_version')}; this is {asked['edhnn_version']}, "
-            "which may give other numbers. Go on with that version, or train anew in another folder."
+            f"The run in '{folder}' was started by edhnn {old.get('edhnn_version')}. This is {new['edhnn_version']}, "
+            "which may give other numbers. Resume with that version, or train in another folder."
         )
-    mine, theirs = dict(_leaves(asked)), dict(_leaves(found))
-    names = [name for name in theirs if name not in ("origin", "dataset.source") and mine.get(name) != theirs[name]]
+    before, now = dict(_leaves(old)), dict(_leaves(new))
+    names = [name for name in before if name not in ("origin", "dataset.source") and now.get(name) != before[name]]
     if names:
-        shown = "; ".join(f"{name} is {theirs[name]!r} there, {mine.get(name)!r} here" for name in names[:5])
-        raise UsageError(f"The run in '{folder}' is another one: {shown}. Ask for the same, or choose another folder.")
+        shown = "; ".join(f"{name} is {before[name]!r} there, {now.get(name)!r} here" for name in names[:5])
+        raise UsageError(f"'{folder}' holds a different run: {shown}. Use the same settings, or choose another folder.")
 
 
-def _check_format(facts: JsonObject, folder: Path) -> None:
-    if facts.get("format") != RUN_FORMAT:
+def _check_format(record: JsonObject, folder: Path) -> None:
+    if record.get("format") != RUN_FORMAT:
         raise DataError(
-            f"The run's format must be {RUN_FORMAT}. Got {facts.get('format')!r}, written by edhnn "
-            f"{facts.get('edhnn_version', 'of unknown version')}.",
+            f"The run's format must be {RUN_FORMAT}. Got {record.get('format')!r}, written by edhnn "
+            f"{record.get('edhnn_version', 'of unknown version')}.",
             path=folder,
-            remedy="Use that version of edhnn, or train anew.",
+            remedy="Use that version of edhnn, or train in another folder.",
         )
 
 
-def _leaves(facts: JsonObject, prefix: str = "") -> Iterator[tuple[str, Any]]:
-    for name, value in facts.items():
+def _leaves(record: JsonObject, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in record.items():
         if isinstance(value, dict):
             yield from _leaves(value, f"{prefix}{name}.")
         else:
@@ -241,7 +217,7 @@ def _leaves(facts: JsonObject, prefix: str = "") -> Iterator[tuple[str, Any]]:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainedSplit:
-    """What a finished split left.
+    """A finished split.
 
     Attributes:
         model: The selected model.
@@ -257,7 +233,7 @@ class TrainedSplit:
 
 
 def read_split(split: SplitFolder, inputs: Inputs) -> TrainedSplit:
-    """Read a finished split back and run its model.
+    """Read a finished split and run its model.
 
     Raises:
         DataError: if a file is damaged.
@@ -285,22 +261,22 @@ def read_result(split: SplitFolder) -> JsonObject:
         DataError: if the file is damaged.
     """
     try:
-        facts = read_json(split.result)
-        found = msgspec.convert(facts, _Result)
-        found.test[found.metric], found.valid[found.metric]
+        record = read_json(split.result)
+        result = msgspec.convert(record, _Result)
+        result.test[result.metric], result.valid[result.metric]
     except (DataError, msgspec.ValidationError, KeyError) as error:
-        words = error.problem if isinstance(error, DataError) else f"{describe_error(error)}."
+        cause = error.problem if isinstance(error, DataError) else f"Cause: {describe_error(error)}."
         raise DataError(
-            f"The file must be the result of a split. {words}", path=split.result, remedy=split.remedy
+            f"The file must be the result of a split. {cause}", path=split.result, remedy=split.remedy
         ) from error
-    return facts
+    return record
 
 
 def read_metrics(split: SplitFolder, metric: str) -> list[JsonObject]:
     """Read the epochs of a split.
 
     Raises:
-        DataError: if a line is damaged, or there is none.
+        DataError: if a line is damaged, or the file has no lines.
     """
     records: list[JsonObject] = []
     lines = split.metrics.read_bytes().splitlines() if split.metrics.is_file() else []
@@ -309,10 +285,10 @@ def read_metrics(split: SplitFolder, metric: str) -> list[JsonObject]:
             record = json.loads(line)
             for part in ("train", "valid"):
                 record[part][metric]
-            whole = record["epoch"] == number and 1 <= record["best_epoch"] <= number and "loss" in record
+            valid = record["epoch"] == number and 1 <= record["best_epoch"] <= number and "loss" in record
         except (ValueError, TypeError, KeyError):
-            whole = False
-        if not whole:
+            valid = False
+        if not valid:
             raise DataError(
                 f"The line must be the record of epoch {number}. It is not.",
                 path=split.metrics,
@@ -321,5 +297,5 @@ def read_metrics(split: SplitFolder, metric: str) -> list[JsonObject]:
             )
         records.append(record)
     if not records:
-        raise DataError("There must be a line per epoch. There is none.", path=split.metrics, remedy=split.remedy)
+        raise DataError("The file must have a line per epoch. Got none.", path=split.metrics, remedy=split.remedy)
     return records

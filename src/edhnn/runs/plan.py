@@ -1,4 +1,4 @@
-"""What a run is: data, model, training, splits and seed, as a value that is recorded and compared."""
+"""The plan of a run: model, training, number of splits and seed. A run folder records it with the data."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ RUN_FORMAT: Final = 1
 @final
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """A run to be made.
+    """The plan of a run.
 
     Attributes:
         model: The model's name.
-        options: Its options; the rest keep their defaults.
-        train: How to train.
-        num_splits: How many splits.
-        seed: Of initial weights and dropout masks; splits do not depend on it, so that runs compare.
-        origin: Where the sizes came from, for people: ``preset paper``.
+        options: Its options; the others keep their defaults.
+        train: The training configuration.
+        num_splits: Number of splits.
+        seed: Seed of initial weights and dropout masks. Splits do not depend on it, so that runs can be compared.
+        origin: The source of the sizes, as text: ``preset paper``.
 
     Raises:
         UsageError: if the model does not exist, or an option or a value is invalid.
@@ -53,7 +53,7 @@ class Plan:
     origin: str = "defaults"
 
     def __post_init__(self) -> None:
-        config = self.config  # refuses a model, an option or a value that does not exist
+        config = self.config  # raises for an unknown model or option and for an invalid value
         for name, value in (
             ("num_splits", index(self.num_splits)),
             ("seed", index(self.seed)),
@@ -62,11 +62,11 @@ class Plan:
         ):
             object.__setattr__(self, name, value)
         if self.num_splits < 1:
-            raise UsageError(f"There must be at least 1 split. Got {self.num_splits}.")
+            raise UsageError(f"A run needs at least 1 split. Got {self.num_splits}.")
 
     @cached_property
     def config(self) -> Any:
-        """The model's configuration: the options, and defaults for the rest."""
+        """The model's configuration: the options, and defaults for the others."""
         return make_config(self.model, **self.options)
 
     def make_model(self, dataset: NodeDataset, objective: Objective, split: int) -> HypergraphModel[Any]:
@@ -83,12 +83,12 @@ class Plan:
         return derive_seed(self.seed, "split", split)
 
     def num_parameters(self, dataset: NodeDataset) -> int:
-        """Count the numbers that are learned."""
+        """Count the learned parameters."""
         objective = make_objective(dataset, known_nodes(dataset))
         return self.make_model(dataset, objective, 0).num_parameters()
 
     def to_json(self, dataset: NodeDataset, splits: Sequence[Split]) -> JsonObject:
-        """Make what is recorded in ``config.json``: all that decides the results, and names for people."""
+        """Return the content of ``config.json``: everything that determines the results, and descriptive names."""
         hypergraph = dataset.hypergraph
         return {
             "format": RUN_FORMAT,
@@ -118,7 +118,7 @@ class Plan:
 
 
 def plan_from_json(record: JsonObject) -> Plan:
-    """Read the plan that a run folder records."""
+    """Make a plan from the record of a run folder."""
     return Plan(
         model=record["model"],
         options=record["options"],
@@ -132,7 +132,7 @@ def plan_from_json(record: JsonObject) -> Plan:
 def choose_splits(dataset: NodeDataset, count: int) -> list[Split]:
     """Choose the default splits: 50 % train, 25 % validation, 25 % test of the labelled nodes. Paper: Section 4.1.
 
-    For datasets of the catalogue they are the frozen ones. Elsewhere they are drawn the same way, with seed 0.
+    Datasets of the catalogue have frozen splits. For other datasets they are drawn in the same way, with seed 0.
     """
     if is_catalogued(dataset):
         return default_splits(dataset, count)
@@ -151,20 +151,17 @@ def make_plan(
     settings: Mapping[str, Any] | None = None,
     file: Path | str | None = None,
 ) -> Plan:
-    """Plan a run for a dataset, as ``edhnn train`` does: sizes of a preset, then values of the file, then arguments.
+    """Plan a run for a dataset like ``edhnn train``. Values of the file override the preset, arguments override both.
 
     Args:
         dataset: The dataset.
-        model: The model; ``ed-hnn`` if neither this nor the file names one.
-        preset: Where the sizes come from: ``paper``, ``official`` or ``auto``; if not given, ``paper`` where it has the
+        model: The model; by default the file's, else ``ed-hnn``.
+        preset: The source of the sizes: ``paper``, ``official`` or ``auto``; by default ``paper`` if it has the
             dataset, else ``auto``.
-        splits: Number of splits; 10 if neither this nor the file says so.
-        seed: Of weights and dropout masks; 0 if neither this nor the file says so.
+        splits: Number of splits; by default the file's, else 10.
+        seed: Seed of weights and dropout masks; by default the file's, else 0.
         settings: Options of the model and fields of `TrainConfig`, by name.
         file: A TOML file with ``model``, ``preset``, ``splits``, ``seed`` and the tables ``[options]`` and ``[train]``.
-
-    Returns:
-        The plan.
 
     Raises:
         UsageError: if a name is unknown or a value is invalid.
@@ -178,9 +175,9 @@ def make_plan(
         >>> plan.options["hidden"], plan.train.epochs
         (16, 100)
     """
-    given = _read_file(Path(file)) if file is not None else {}
-    model = model or given.get("model") or "ed-hnn"
-    options, train = dict(given.get("options", {})), dict(given.get("train", {}))
+    content = _read_file(Path(file)) if file is not None else {}
+    model = model or content.get("model") or "ed-hnn"
+    options, train = dict(content.get("options", {})), dict(content.get("train", {}))
     if model not in MODELS:
         raise unknown_name("model", model, MODELS)
     known = [option.name for option in fields(MODELS[model].config)]
@@ -192,15 +189,15 @@ def make_plan(
         else:
             raise unknown_name(f"setting of '{model}' or of its training", name, (*known, *TRAIN_FIELDS))
     heads = options.get("heads")
-    sensible = heads if isinstance(heads, int) and heads > 0 else None  # others are refused below
-    sizes = find_preset(dataset, model, preset or given.get("preset"), heads=sensible)
+    valid_heads = heads if isinstance(heads, int) and heads > 0 else None  # Plan raises for an invalid number
+    sizes = find_preset(dataset, model, preset or content.get("preset"), heads=valid_heads)
     changed = ", ".join(sorted({*options, *(set(train) - {"epochs"})}))
     return Plan(
         model=sizes.model,
         options={**sizes.options, **options},
         train=configure(TrainConfig, {**sizes.train, **train}),
-        num_splits=given.get("splits", 10) if splits is None else splits,
-        seed=given.get("seed", 0) if seed is None else seed,
+        num_splits=content.get("splits", 10) if splits is None else splits,
+        seed=content.get("seed", 0) if seed is None else seed,
         origin=sizes.origin + (f"; given: {changed}" if changed else ""),
     )
 
@@ -210,13 +207,13 @@ _KEYS: Final = {"model": str, "preset": str, "splits": int, "seed": int, "option
 
 
 def _read_file(path: Path) -> dict[str, Any]:
-    """Read a plan's file; refuse keys that it cannot have."""
+    """Read a plan's file and check its keys."""
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
-        raise UsageError(f"There is no file '{path}'.") from error
+        raise UsageError(f"File not found: '{path}'.") from error
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"'{path}' cannot be read: {error}.") from error
+        raise UsageError(f"'{path}' cannot be read. Cause: {error}.") from error
     except tomllib.TOMLDecodeError as error:
         raise DataError(f"The configuration must be TOML. Cause: {error}.", path=path) from error
     for key, value in content.items():
@@ -233,7 +230,7 @@ def _read_file(path: Path) -> dict[str, Any]:
 
 
 def parse_settings(words: Sequence[str]) -> dict[str, Any]:
-    """Parse ``key=value`` words. Values are TOML (``0.3``, ``true``, ``["add_singletons"]``); anything else is text.
+    """Parse ``key=value`` words. Values are TOML (``0.3``, ``true``, ``["add_singletons"]``) or else text.
 
     Raises:
         UsageError: if a word has no ``=``.
@@ -243,7 +240,7 @@ def parse_settings(words: Sequence[str]) -> dict[str, Any]:
         key, equals, text = word.partition("=")
         key = key.strip().replace("-", "_")
         if not equals or not key:
-            raise UsageError(f"--set takes key=value. Got '{word}'.")
+            raise UsageError(f"A setting must have the form key=value. Got '{word}'.")
         try:
             settings[key] = tomllib.loads(f"value = {text}")["value"]
         except tomllib.TOMLDecodeError:

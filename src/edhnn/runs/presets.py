@@ -1,9 +1,9 @@
-"""Sizes of a model for a dataset: as the paper prints them, as the released commands have them, or by rule.
+"""Sizes of a model for a dataset: those of the paper, those of the released commands, or sizes chosen by rule.
 
-``paper`` and ``official`` are kept in ``presets.toml`` with the origin of every number. The baselines belong to
-``paper``, in ``presets_baselines.toml``: there a model has the same sizes on every dataset of the catalogue that has no
-section of its own. ``auto`` is for everything else: the width follows from the memory that a step keeps, which is the
-same on every machine. `tabulate` makes a table of recorded sizes; for ED-HNN and ``paper`` the paper's Table 6.
+``presets.toml`` records ``paper`` and ``official`` with the origin of every number. ``presets_baselines.toml`` records
+``paper`` for the baselines: a model has default sizes, which a dataset of the catalogue may override. ``auto`` is for
+all other datasets: the width follows from the memory that a step keeps, which is the same on every machine. `tabulate`
+makes a table of recorded sizes; for ED-HNN and ``paper`` this is the paper's Table 6.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from edhnn.errors import UsageError, unknown_name
 from edhnn.models.registry import MODELS
 
 PresetName = Literal["paper", "official", "auto"]
-_VARIANTS = ("invariant", "mean-deg", "jump-link")  # `paper` gives them ED-HNN's sizes, as far as they have such
+_VARIANTS = ("invariant", "mean-deg", "jump-link")  # in `paper` they have ED-HNN's sizes, for the options they have
 _TRAINING = ("learning_rate", "weight_decay")
 _WIDTHS = (256, 128, 64, 32)
 _STEP_BYTES = 112 * 2**20  # well below a second a step on two cores; gives the recorded widths of the catalogue
@@ -41,7 +41,7 @@ class Preset:
         model: Name in the registry.
         options: Its options.
         train: Fields of the training configuration.
-        origin: Where the numbers come from.
+        origin: Source of the numbers.
     """
 
     model: str
@@ -53,16 +53,16 @@ class Preset:
 @cache
 def recorded_presets() -> dict[str, dict[str, dict[str, Any]]]:
     """Read ``presets.toml``: preset, model, dataset."""
-    return _table("presets.toml")
+    return _read_table("presets.toml")
 
 
 @cache
 def baseline_presets() -> dict[str, dict[str, dict[str, Any]]]:
     """Read ``presets_baselines.toml``: model, dataset or ``default``."""
-    return _table("presets_baselines.toml")
+    return _read_table("presets_baselines.toml")
 
 
-def _table(name: str) -> dict[str, Any]:
+def _read_table(name: str) -> dict[str, Any]:
     return tomllib.loads(resources.files("edhnn.runs").joinpath(name).read_text("utf-8"))
 
 
@@ -72,20 +72,15 @@ def find_preset(
     """Find the sizes of a model for a dataset.
 
     Args:
-        dataset: The dataset; ``paper`` and ``official`` go by its catalogue name.
+        dataset: The dataset; ``paper`` and ``official`` use its catalogue name.
         model: The model.
-        name: The preset; if not given ``paper`` where it has the dataset of the catalogue, else ``auto``.
-        heads: Heads that the model will have, if not its own number of them; ``auto`` shares its width out to them.
-
-    Returns:
-        The preset.
+        name: The preset; by default ``paper`` if it has the dataset of the catalogue, else ``auto``.
+        heads: Number of heads, if it is not the model's default; ``auto`` divides the width among them.
 
     Raises:
-        UsageError: if a preset is asked for that has no entry for this model and dataset; the message lists those that
-            do.
+        UsageError: if the preset has no entry for this model and dataset; the message lists the entries.
     """
-    if model not in MODELS:
-        raise unknown_name("model", model, MODELS)
+    _check_model(model)
     if name is not None and name not in get_args(PresetName):
         raise unknown_name("preset", name, get_args(PresetName))
     if name is None:
@@ -101,22 +96,17 @@ def recorded_preset(dataset: str, model: str, name: Literal["paper", "official"]
     Args:
         dataset: Name of the dataset.
         model: The model.
-        name: Which record.
-
-    Returns:
-        The preset.
+        name: The preset.
 
     Raises:
-        UsageError: if there is no entry for this model and dataset; the message lists those that there are.
+        UsageError: if there is no entry for this model and dataset; the message lists the entries.
     """
-    if model not in MODELS:
-        raise unknown_name("model", model, MODELS)
+    _check_model(model)
     known = _datasets(name, model)
     if dataset not in known:
-        listed = ", ".join(known) if known else "none"
         raise UsageError(
-            f"The preset '{name}' must have sizes of '{model}' for '{dataset}'. It has them for: {listed}. "
-            "Give sizes of your own, or use --preset auto with `edhnn train`."
+            f"The preset '{name}' has no sizes of '{model}' for '{dataset}'. It has them for: "
+            f"{', '.join(known) or 'none'}. Set the sizes, or use `preset='auto'`."
         )
     values = _recorded(name, model, dataset)
     train, origin, chosen = values.pop("train", {}), values.pop("origin"), values.pop("model", model)
@@ -126,13 +116,17 @@ def recorded_preset(dataset: str, model: str, name: Literal["paper", "official"]
 
 def list_presets(model: str) -> dict[str, dict[str, Preset]]:
     """List all recorded sizes of a model, by preset and dataset: for ED-HNN Table 6 and the released commands."""
-    if model not in MODELS:
-        raise unknown_name("model", model, MODELS)
+    _check_model(model)
     names: tuple[Literal["paper", "official"], ...] = ("paper", "official")
-    found = {
+    presets = {
         name: {dataset: recorded_preset(dataset, model, name) for dataset in _datasets(name, model)} for name in names
     }
-    return {name: presets for name, presets in found.items() if presets}
+    return {name: by_dataset for name, by_dataset in presets.items() if by_dataset}
+
+
+def _check_model(model: str) -> None:
+    if model not in MODELS:
+        raise unknown_name("model", model, MODELS)
 
 
 def _datasets(name: str, model: str) -> list[str]:
@@ -164,46 +158,39 @@ def auto_preset(dataset: NodeDataset, model: str, heads: int | None = None) -> P
     """Choose sizes by rule.
 
     Width: the largest of 256, 128, 64 and 32 with which a step of two iterations keeps at most 112 MiB
-    (`edhnn.doctor.cost`), and which gives at least eight nodes per channel, shared out to the heads of a model that has
-    them side by side. Features: scaled where a column's spread is far from 1.
+    (`edhnn.doctor.cost`) and which leaves at least eight nodes per channel; divided among the heads if the model has
+    several. Features: scaled if a column's mean or deviation is far from those of standardised features.
     """
-    options: dict[str, Any] = {}
-    for name in _option_names(model) & {"hidden", "classifier_hidden"}:
-        options[name] = _width(dataset)
-    own = getattr(MODELS[model].config(), "heads", 1)
-    if own > 1:  # then the width is that of a head
-        options["hidden"] = max(options["hidden"] // (heads or own), 1)
-    train: dict[str, Any] = {"feature_scaling": "standard"} if _oddly_scaled(dataset) else {}
+    counts = count(dataset)
+    fitting = (
+        width
+        for width in _WIDTHS[:-1]
+        if counts.nodes >= _NODES_PER_CHANNEL * width and counts.step_bytes(width, 2) <= _STEP_BYTES
+    )
+    width = next(fitting, _WIDTHS[-1])
+    options = dict.fromkeys(_option_names(model) & {"hidden", "classifier_hidden"}, width)
+    default_heads = getattr(MODELS[model].config(), "heads", 1)
+    if default_heads > 1:  # then `hidden` is the width of one head
+        options["hidden"] = max(width // (heads or default_heads), 1)
+    train: dict[str, Any] = {"feature_scaling": "standard"} if _needs_scaling(dataset) else {}
     return Preset(
         model=model, options=options, train=_transforms(model) | train, origin="preset auto: by the size of the data"
     )
 
 
 def _transforms(model: str) -> dict[str, Any]:
-    """Leave singletons out for a model that is trained without them."""
+    """Return no transforms for a model that is trained without singletons."""
     return {} if MODELS[model].singletons else {"transforms": ()}
 
 
-def _width(dataset: NodeDataset) -> int:
-    counts = count(dataset)
-    for width in _WIDTHS[:-1]:
-        if counts.nodes >= _NODES_PER_CHANNEL * width and counts.step_bytes(width, 2) <= _STEP_BYTES:
-            return width
-    return _WIDTHS[-1]
-
-
-def _oddly_scaled(dataset: NodeDataset) -> bool:
-    x = dataset.x
-    if x is None or x.layout != torch.strided or len(x) < 2:
+def _needs_scaling(dataset: NodeDataset) -> bool:
+    if dataset.x is None or dataset.x.layout != torch.strided or len(dataset.x) < 2:
         return False
-    deviation = x.double().std(dim=0)
+    x = dataset.x.double()
+    deviation = x.std(dim=0)
     spread = deviation[deviation > 0]
-    return bool(((spread > _ODD_SCALE) | (spread < 1 / _ODD_SCALE)).any()) or bool(
-        (x.double().mean(dim=0).abs() > _ODD_SCALE).any()
-    )
-
-
-_NONE = object()
+    odd_spread = (spread > _ODD_SCALE) | (spread < 1 / _ODD_SCALE)
+    return bool(odd_spread.any()) or bool((x.mean(dim=0).abs() > _ODD_SCALE).any())
 
 
 @final
@@ -215,7 +202,7 @@ class PresetTable:
         headings: ``dataset`` and the options that differ.
         rows: Their values.
         common: The options that are the same for all datasets.
-        origins: Where the numbers come from, each once.
+        origins: Sources of the numbers, without duplicates.
     """
 
     headings: list[str]
@@ -225,22 +212,18 @@ class PresetTable:
 
 
 def tabulate(presets: Mapping[str, Preset]) -> PresetTable:
-    """Make a table of presets: a line per dataset, a column per option that differs, and what all share."""
-    values = {name: {"model": preset.model, **preset.options, **preset.train} for name, preset in presets.items()}
-    options = list(dict.fromkeys(option for found in values.values() for option in found))
+    """Make a table of presets: a row per dataset, a column per option that differs, and the common options."""
+    sizes = {name: {"model": preset.model, **preset.options, **preset.train} for name, preset in presets.items()}
+    options = list(dict.fromkeys(option for values in sizes.values() for option in values))
     common: dict[str, Any] = {}
     for option in options:
-        seen = [found.get(option, _NONE) for found in values.values()]
-        if all(value is not _NONE and value == seen[0] for value in seen):
-            common[option] = seen[0]
+        given = [values[option] for values in sizes.values() if option in values]
+        if len(given) == len(sizes) and all(value == given[0] for value in given):
+            common[option] = given[0]
     differing = [option for option in options if option not in common]
     return PresetTable(
         headings=["dataset", *differing],
-        rows=[[name, *(_shown(found, option) for option in differing)] for name, found in values.items()],
+        rows=[[name, *(str(values.get(option, "default")) for option in differing)] for name, values in sizes.items()],
         common=common,
         origins=list(dict.fromkeys(preset.origin for preset in presets.values())),
     )
-
-
-def _shown(values: Mapping[str, Any], option: str) -> str:
-    return str(values[option]) if option in values else "default"

@@ -1,4 +1,4 @@
-"""What a run leaves for people: predictions, pictures, a summary and a page.
+"""The results of a run as files: predictions, pictures, a summary and a page.
 
 The summary has the mean and the sample standard deviation over the splits. Paper: Table 2's entries.
 """
@@ -45,8 +45,8 @@ class RunSummary:
     Attributes:
         dataset: Name of the dataset.
         model: Name of the model.
-        task: What was learned.
-        metric: The metric of the values below: accuracy, micro-F1 (both in percent), or an error in the labels' units.
+        task: The task.
+        metric: Metric of the values below: accuracy, micro-F1 (both in percent), or an error in units of the labels.
         test_mean: Mean over the splits of the test metric at the selected epoch.
         test_std: Its sample standard deviation; 0 with one split.
         test: The test metric of each split.
@@ -55,11 +55,11 @@ class RunSummary:
         split_seconds: Training time of each split.
         seconds: Wall time of this call.
         num_parameters: Number of learned parameters.
-        peak_memory: The most memory a training process held, in bytes.
-        jobs: Processes that trained.
-        threads: Threads in each.
+        peak_memory: Largest memory of a training process, in bytes.
+        jobs: Number of training processes.
+        threads: Threads of each process.
         kernels: The kernels that ran.
-        origin: Where the model's sizes came from.
+        origin: Source of the model's sizes.
         run: The run folder.
     """
 
@@ -83,11 +83,11 @@ class RunSummary:
     run: str
 
     def shown(self, value: float) -> str:
-        """Write a value of the metric for people: two decimals of a share, four digits of an error."""
+        """Format a value of the metric: two decimals of a percentage, four digits of an error."""
         return f"{value:.4g}" if self.task == "regression" else f"{value:.2f}"
 
     def to_json(self) -> JsonObject:
-        """Make the summary's JSON."""
+        """Return the summary as JSON."""
         content: JsonObject = finite(asdict(self))
         return content
 
@@ -101,22 +101,19 @@ def write_results(
     splits: Sequence[Split],
     trained: Sequence[TrainedSplit],
     *,
-    begun: float,
+    start: float,
 ) -> RunSummary:
-    """Write what a finished run leaves for people: all epochs, predictions, pictures, summary and page.
+    """Write the results of a finished run: all epochs, predictions, pictures, summary and page.
 
     Args:
         folder: The run's folder.
-        plan: What was trained.
+        plan: The plan of the run.
         record: The content of ``config.json``.
         environment: The content of ``environment.json``.
         dataset: The dataset.
         splits: The splits.
-        trained: What each of them left.
-        begun: When the call began, by `time.perf_counter`.
-
-    Returns:
-        The summary.
+        trained: The trained splits.
+        start: Start of the call, by `time.perf_counter`.
     """
     with atomic_file(folder.path / "metrics.jsonl") as temporary, temporary.open("wb") as stream:
         for number in range(len(splits)):
@@ -128,7 +125,7 @@ def write_results(
     write_table(table, folder.path / "predictions.csv")
     pictures = _write_pictures(folder, f"{plan.model} on {dataset.name}", dataset, splits, trained, answers)
     summary = _summarise(
-        folder, plan, dataset, [split.result for split in trained], environment, time.perf_counter() - begun
+        folder, plan, dataset, [split.result for split in trained], environment, time.perf_counter() - start
     )
     _write_page(summary, record, environment, pictures, folder.path / "report.html")
     write_json(summary.to_json(), folder.path / "summary.json")
@@ -173,7 +170,7 @@ def _summarise(
 
 
 def _held_out(answers: Sequence[Tensor], splits: Sequence[Split]) -> Tensor:
-    """Average the answers over the splits in which a node was a test node; NaN if it never was."""
+    """Average the answers over the splits in which a node is a test node; NaN if there is no such split."""
     total = torch.zeros_like(answers[0], dtype=torch.float64)
     times = torch.zeros(len(total), 1, dtype=torch.float64)
     for answer, split in zip(answers, splits, strict=True):
@@ -199,9 +196,9 @@ def _write_pictures(
     y = labels_of(dataset)
     if dataset.task == "regression":
         true = torch.cat([y[split.test].ravel() for split in splits])
-        answered = torch.cat([answer[split.test].ravel() for split, answer in zip(splits, answers, strict=True)])
+        predicted = torch.cat([answer[split.test].ravel() for split, answer in zip(splits, answers, strict=True)])
         known = ~true.isnan()
-        errors = pictures.error_picture(true[known].tolist(), answered[known].tolist(), title)
+        errors = pictures.error_picture(true[known].tolist(), predicted[known].tolist(), title)
     else:
         names = class_names(model)
         counts = _confusion(answers, splits, y, len(names))
@@ -216,12 +213,12 @@ def _confusion(answers: Sequence[Tensor], splits: Sequence[Split], y: Tensor, cl
     """Count test nodes by true and predicted class; for several labels at once, by true and predicted label."""
     counts = np.zeros((classes, classes), dtype=np.int64)
     for answer, split in zip(answers, splits, strict=True):
-        true, answered = y[split.test], answer[split.test]
+        true, predicted = y[split.test], answer[split.test]
         if true.dim() == 1:
             known = true != UNLABELLED
-            np.add.at(counts, (true[known].numpy(), answered.argmax(dim=1)[known].numpy()), 1)
+            np.add.at(counts, (true[known].numpy(), predicted.argmax(dim=1)[known].numpy()), 1)
         else:
-            counts += ((true == 1).double().T @ (answered >= _YES).double()).long().numpy()
+            counts += ((true == 1).double().T @ (predicted >= _YES).double()).long().numpy()
     return counts
 
 
@@ -231,11 +228,11 @@ def prediction_table(
     """Make a table with a row per node: ``node``, ``prediction``, and the probability of each class (or label).
 
     Args:
-        dataset: Has the ids and the labels.
+        dataset: The dataset, with ids and labels.
         answers: Probabilities or values, a row per node.
-        model: Has the task and the names of the classes.
-        held_out: The same by models that never saw the node's label; NaN where there is none.
-        labels: Whether the table has the known labels, too.
+        model: A model, with the task and the class names.
+        held_out: Answers of the models that were not trained on the node; NaN if there is no such model.
+        labels: Whether the table also has the known labels.
     """
     columns: dict[str, Any] = {"node": id_column(dataset.node_ids)}
     names = class_names(model)
@@ -250,20 +247,19 @@ def prediction_table(
 
 
 def class_names(model: Pretrained) -> list[str]:
-    """Name the classes for people; by numbers if they have no names."""
+    """Return the class names as text, or the class numbers if there are no names."""
     return [str(name) for name in model.class_names or range(model.model.num_classes)]
 
 
 def answer_columns(values: Tensor, title: str, model: Pretrained, names: Sequence[str]) -> dict[str, pa.Array]:
-    """Write answers or labels as their owner would; empty where nothing is known."""
+    """Return answers or labels as table columns, in the values of the training data; empty if unknown."""
     task = model.objective.task
     if task == "regression":
         table = values[:, None] if values.dim() == 1 else values
         numbers = [[None if value != value else value for value in column] for column in table.T.tolist()]
         targets = model.label_names or range(len(numbers))
-        several = len(numbers) > 1
         return {
-            f"{title}_{name}" if several else title: pa.array(column, pa.float64())
+            f"{title}_{name}" if len(numbers) > 1 else title: pa.array(column, pa.float64())
             for name, column in zip(targets, numbers, strict=True)
         }
     if task == "multilabel":
@@ -278,15 +274,15 @@ def answer_columns(values: Tensor, title: str, model: Pretrained, names: Sequenc
         unknown = values.isnan().any(dim=1)
         values = values.nan_to_num().argmax(dim=1).masked_fill(unknown, UNLABELLED)
     originals = model.class_names or tuple(range(model.model.num_classes))
-    kind = pa.int64() if all(isinstance(name, int) for name in originals) else pa.string()
-    written = [None if k < 0 else originals[k] if kind == pa.int64() else str(originals[k]) for k in values.tolist()]
-    return {title: pa.array(written, kind)}
+    if all(isinstance(name, int) for name in originals):
+        return {title: pa.array([None if k < 0 else originals[k] for k in values.tolist()], pa.int64())}
+    return {title: pa.array([None if k < 0 else names[k] for k in values.tolist()], pa.string())}
 
 
 def _write_page(
     summary: RunSummary, record: JsonObject, environment: JsonObject, pictures: Sequence[Path], path: Path
 ) -> None:
-    """Write the page: the result, the pictures, the splits, and everything needed to repeat the run."""
+    """Write the page: the result, the pictures, the splits, and the settings that repeat the run."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     templates = Environment(

@@ -1,19 +1,18 @@
 """A run: a model trained on several splits, in this process or in several, resumable at every moment.
 
 `train` is the whole run, `train_split` one split, which is checkpointed every few seconds and finished by its
-``result.json``. With several jobs, `work` runs in worker processes (`edhnn.parallel.run_processes`). A worker claims
-unfinished splits by their locks, one after another, and exits when none is left or its parent is gone. A lock is
-released when its process ends, so no split is ever trained by two processes at a time, not even after the parent was
-killed and the run resumed.
+``result.json``. With several jobs, `work` runs in worker processes (`edhnn.parallel.run_processes`). A worker locks
+unfinished splits one after another, and exits when none is left or its parent is gone. A lock is released when its
+process ends, so two processes never train the same split, not even after the parent was killed and the run resumed.
 
-How many jobs: splits share nothing, threads within a step share everything. So there are as many processes as cores,
-each with one thread, as long as there are splits and their memory fits. A single split gets all cores, and so does work
-that is over before a second Python has started.
+Number of jobs: splits share nothing, threads within a step share everything. So there are as many processes as cores,
+each with one thread, as long as there are splits and enough memory. A single split uses all cores, and so does work
+that takes less time than the start of a second Python.
 
-Measured in turns on two quiet cores, start of the processes included (`benchmarks/jobs.py`, record
-``benchmarks/results/jobs.json``): two processes of one thread do the work of one process of two threads in 1.11 times
-less time on Cora, and in the same time on Senate (0.98). Where others keep the cores busy processes win by far more, as
-threads that wait for each other lose most there.
+Measured in turns on two idle cores, including the start of the processes (`benchmarks/jobs.py`, record
+``benchmarks/results/jobs.json``): two processes of one thread take 1.11 times less time than one process of two threads
+on Cora, and the same time on Senate (0.98). On busy cores the advantage is much larger, because threads wait for each
+other.
 """
 
 from __future__ import annotations
@@ -23,8 +22,8 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Callable
-from contextlib import nullcontext, suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Final
@@ -47,15 +46,15 @@ from edhnn.runs.results import RunSummary, write_results
 from edhnn.runs.tensorboard import check_tensorboard, tensorboard_events
 from edhnn.runtime import runtime_settings
 from edhnn.training.checkpoint import FitState, read_state, write_state
-from edhnn.training.inputs import Device, Inputs, check_scaling, find_device, make_inputs
+from edhnn.training.inputs import Device, Inputs, find_device, make_inputs
 from edhnn.training.loop import EpochRecord, fit_inputs
-from edhnn.training.objective import Objective, check_splits, check_trainable, make_objective
+from edhnn.training.objective import Objective, check_split, check_trainable, make_objective
 from edhnn.training.pretrained import Pretrained, is_pretrained
 from edhnn.typing import JsonObject
 
 CHECKPOINT_SECONDS: Final = 5.0
 _FOREVER: Final = 1e9
-_BUSY: Final = "is being trained by another process. Wait for it, or stop it."
+_BUSY: Final = "is being trained by another process. Wait until it ends, or stop it."
 _SHARE_OF_MEMORY = 0.6
 _PROCESS_BYTES = 400 * 2**20  # Python and torch before any data
 _SHORT_WORK = 7e8
@@ -75,67 +74,64 @@ def train(
     tensorboard: bool = False,
     device: Device = "cpu",
 ) -> RunSummary:
-    """Train a model on several splits and leave a run folder (`edhnn.runs.folder`). Paper: Appendix F.3.
+    """Train a model on several splits into a run folder (`edhnn.runs.folder`). Return the summary. Paper: Appendix F.3.
 
     Args:
         dataset: Hypergraph, features and labels.
-        plan: Model, sizes, training, number of splits and seed; ED-HNN and the paper's protocol if not given.
+        plan: Model, sizes, training, number of splits and seed; by default ED-HNN and the paper's protocol.
         out: The run folder.
-        resume: Resume the run that is there; it must be the same one. Finished splits are kept.
-        jobs: Splits at a time, each in a process of one thread; by rule (`choose_jobs`) if not given. With 1 this
-            process trains them, with the threads torch has.
-        splits: The splits; the default ones (`choose_splits`) if not given.
-        tensorboard: Write events for TensorBoard while training, in the run folder's ``tensorboard``.
-        device: Where to train: ``cpu``, ``cuda``, ``mps``, ... or ``auto``. It is no part of the plan: a run may be
-            resumed on another device, and its files can be read everywhere.
-
-    Returns:
-        The summary.
+        resume: Resume the run in the folder. It must have the same settings. Finished splits are not trained again.
+        jobs: Number of splits trained at the same time, each in a process of one thread; by default `choose_jobs`
+            decides. With 1 this process trains them, with all threads of torch.
+        splits: The splits; by default those of `choose_splits`.
+        tensorboard: Write events for TensorBoard during training, in the run folder's ``tensorboard``.
+        device: The device: ``cpu``, ``cuda``, ``mps``, ... or ``auto``. It is not part of the plan: a run may be
+            resumed on another device, and its files can be read on every machine.
 
     Raises:
         DataError: if the dataset cannot be trained on.
         UsageError: if the model cannot be built from its options, the folder holds another run, or the device is not
             available.
-        MissingDependencyError: if events are asked for and TensorBoard is not installed.
+        MissingDependencyError: if ``tensorboard`` is set and TensorBoard is not installed.
         StoppedError: after Ctrl-C or termination; ``resume=True`` continues.
     """
-    begun = time.perf_counter()
+    start = time.perf_counter()
     plan = plan or Plan()
-    place = find_device(device)
+    target = find_device(device)
     if tensorboard:
         check_tensorboard()
     check_trainable(dataset)
     splits = choose_splits(dataset, plan.num_splits) if splits is None else splits
     if len(splits) != plan.num_splits:
-        raise UsageError(f"There must be {plan.num_splits} splits. Got {len(splits)}.")
-    check_splits(dataset, splits)
+        raise UsageError(f"The plan needs {plan.num_splits} splits. Got {len(splits)}.")
+    for number, split in enumerate(splits):
+        check_split(dataset, split, number)
     if jobs is not None and jobs < 1:
-        raise UsageError(f"There must be at least 1 job. Got {jobs}.")
-    check_scaling(dataset, plan.train)
+        raise UsageError(f"`jobs=` must be at least 1. Got {jobs}.")
+    inputs = make_inputs(dataset, plan.train).to(target)
     objectives = [make_objective(dataset, split.train, plan.train.regression_loss) for split in splits]
-    plan.make_model(dataset, objectives[0], 0)  # a model that cannot be built is refused before there is a folder
+    plan.make_model(dataset, objectives[0], 0)  # a model that cannot be built raises before the folder exists
     folder, record = RunFolder(Path(out)), plan.to_json(dataset, splits)
     folder.begin(record, splits, resume=resume)
-    with locked(folder.path / "lock") as mine:
-        if not mine:
+    with locked(folder.path / "lock") as acquired:
+        if not acquired:
             raise UsageError(f"The run in '{folder.path}' {_BUSY}")
-        folder.inputs.unlink(missing_ok=True)  # a parent that was killed leaves it
+        folder.inputs.unlink(missing_ok=True)  # a killed parent does not delete it
         write_nodes(dataset, folder)
         unfinished = [number for number in range(plan.num_splits) if not folder.split(number).finished]
-        workers = min(jobs or choose_jobs(dataset, plan, len(unfinished), place), max(len(unfinished), 1))
-        environment = describe_environment(workers, 1 if workers > 1 else torch.get_num_threads(), place)
+        workers = min(jobs or choose_jobs(dataset, plan, len(unfinished), target), max(len(unfinished), 1))
+        environment = describe_environment(workers, 1 if workers > 1 else torch.get_num_threads(), target)
         write_json({**environment, "settings": runtime_settings()}, folder.path / "environment.json")
-        inputs = make_inputs(dataset, plan.train).to(place)
         trained: dict[int, TrainedSplit] = {}
         events = tensorboard_events(folder, plan.num_splits) if tensorboard else nullcontext(lambda: None)
-        with catch_signals() as stop, events as look, _Progress(plan, len(unfinished), look) as show:
+        with catch_signals() as stop, events as poll, _progress(plan, len(unfinished), poll) as show:
             if workers > 1:
-                _train_in_processes(folder, dataset, workers, place, stop, show)
+                _train_in_processes(folder, dataset, workers, target, stop, show)
                 unfinished = []
             for number in unfinished:
                 files = folder.split(number)
-                with locked(files.path / "lock", wait=60.0) as mine:  # a worker of a killed parent notices in an epoch
-                    if not mine:
+                with locked(files.path / "lock", wait=60.0) as acquired:  # a worker of a killed parent exits soon
+                    if not acquired:
                         raise UsageError(f"Split {number} in '{folder.path}' {_BUSY}")
                     if not files.finished:
                         objective, split = objectives[number], splits[number]
@@ -143,7 +139,7 @@ def train(
                             files, number, plan, dataset, inputs, split, objective, watch=show, should_stop=stop
                         )
         everything = [trained.get(number) or read_split(folder.split(number), inputs) for number in range(len(splits))]
-        return write_results(folder, plan, record, environment, dataset, splits, everything, begun=begun)
+        return write_results(folder, plan, record, environment, dataset, splits, everything, start=start)
 
 
 def train_split(
@@ -158,24 +154,21 @@ def train_split(
     watch: Watcher | None = None,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> TrainedSplit:
-    """Train a split from where its folder says it is to its end.
+    """Train a split to its end, from the checkpoint in its folder if there is one.
 
     Args:
         folder: The split's files.
-        number: Of the split.
-        plan: What to train.
+        number: The split's number.
+        plan: The plan of the run.
         dataset: The dataset.
-        inputs: Its transformed hypergraph and features, on the device to train on.
+        inputs: Its transformed hypergraph and features, on the training device.
         split: The parts.
         objective: The task, its targets scaled by the split's training nodes.
         watch: Called after every epoch.
-        should_stop: Asked after every epoch; if it says so, the state is saved and `StoppedError` raised.
-
-    Returns:
-        What the split left in its folder.
+        should_stop: Called after every epoch. If it returns true, the state is saved and `StoppedError` is raised.
 
     Raises:
-        StoppedError: if asked to stop.
+        StoppedError: if ``should_stop`` returned true.
         DivergedError: if the loss stops being finite; the best model so far is in the folder.
     """
     folder.path.mkdir(parents=True, exist_ok=True)
@@ -204,13 +197,13 @@ def train_split(
             log.flush()
             stop = should_stop()
             if stop or time.monotonic() - saved >= CHECKPOINT_SECONDS:
-                os.fsync(log.fileno())  # the checkpoint may not be ahead of the lines it counts on
+                os.fsync(log.fileno())  # the lines of all epochs must be on the disk before their checkpoint
                 write_state(snapshot(), folder.state)
                 saved = time.monotonic()
             if watch is not None:
                 watch(line)
             if stop:
-                raise StoppedError(f"Stopped at split {number}, epoch {record.epoch}; all of it is saved.")
+                raise StoppedError(f"Stopped at split {number}, epoch {record.epoch}. All epochs are saved.")
 
         seed = plan.split_seed(number)
         try:
@@ -242,7 +235,7 @@ def train_split(
 
 
 def _save(pretrained: Pretrained, target: Path) -> None:
-    """Save a split's model; what a kill left there without weights is the run's own, and removed."""
+    """Save a split's model. A folder without weights, which a killed run leaves, is removed first."""
     if not is_pretrained(target):
         shutil.rmtree(target, ignore_errors=True)
     pretrained.save_pretrained(target, overwrite=True)
@@ -256,15 +249,15 @@ def _train_in_processes(
     should_stop: Callable[[], bool],
     show: Watcher,
 ) -> None:
-    """Train the unfinished splits in worker processes of one thread each, and show what their files say."""
+    """Train the unfinished splits in worker processes of one thread each, and show the last line of each split."""
 
-    def look() -> None:
+    def poll() -> None:
         for path in sorted((folder.path / "splits").glob("*/metrics.jsonl")):
             with path.open("rb") as stream:
                 stream.seek(0, os.SEEK_END)
                 stream.seek(max(0, stream.tell() - 2000))
                 lines = stream.read().split(b"\n")[:-1]
-            with suppress(ValueError, IndexError):  # no line yet, or one longer than what was read
+            with suppress(ValueError, IndexError):  # no line yet, or a line longer than the bytes read
                 show(json.loads(lines[-1]))
 
     write_training_data(dataset, folder.inputs)
@@ -275,55 +268,52 @@ def _train_in_processes(
             count=count,
             threads=1,
             should_stop=should_stop,
-            look=look,
+            look=poll,
         )
     finally:
         folder.inputs.unlink(missing_ok=True)
 
 
 def work(path: str, device: str, should_stop: Callable[[], bool]) -> None:
-    """Train splits that no other process has claimed until none is left (the worker of `parallel.run_processes`)."""
+    """Train splits that no other process has locked until none is left (the worker of `parallel.run_processes`)."""
     torch.set_num_threads(1)
     folder = RunFolder(Path(path))
     plan, _ = folder.plan()
     dataset, splits = read_training_data(folder.inputs), folder.read_splits()
     inputs = make_inputs(dataset, plan.train).to(find_device(device))
-    for patience in (0.0, _FOREVER):  # first what is free, then what a process that may be dying still holds
+    for wait in (0.0, _FOREVER):  # first the free splits, then those that another process may give up
         for number, split in enumerate(splits):
             files = folder.split(number)
             if files.finished:
                 continue
-            with locked(files.path / "lock", wait=patience) as mine:
-                if mine and not should_stop() and not files.finished:  # it may have been finished while we waited
+            with locked(files.path / "lock", wait=wait) as acquired:
+                if acquired and not should_stop() and not files.finished:  # another process may have finished it
                     objective = make_objective(dataset, split.train, plan.train.regression_loss)
                     train_split(files, number, plan, dataset, inputs, split, objective, should_stop=should_stop)
 
 
-class _Progress:
-    """A bar over all epochs of all unfinished splits, with the last loss and validation score; calls ``look`` too."""
+@contextmanager
+def _progress(plan: Plan, splits: int, poll: Callable[[], None]) -> Iterator[Watcher]:
+    """Show a bar over all epochs of all unfinished splits, with the last loss and validation score; call ``poll``."""
+    bar = DelayedBar("Training", splits * plan.train.epochs, in_bytes=False)
+    done: dict[int, int] = {}
 
-    def __init__(self, plan: Plan, splits: int, look: Callable[[], None]) -> None:
-        self._bar = DelayedBar("Training", splits * plan.train.epochs, in_bytes=False)
-        self._done: dict[int, int] = {}
-        self._look = look
-
-    def __enter__(self) -> Watcher:
-        return self._show
-
-    def __exit__(self, *_: object) -> None:
-        self._bar.close()
-
-    def _show(self, line: JsonObject) -> None:
-        self._done[line["split"]] = line["epoch"]
+    def show(line: JsonObject) -> None:
+        done[line["split"]] = line["epoch"]
         name, value = next(iter(line["valid"].items()))
         score = "" if value is None else f", validation {name} {value:.3g}"
         note = f" split {line['split']}, epoch {line['epoch']}, loss {line['loss']:.3g}{score}"
-        self._bar.show(sum(self._done.values()), note)
-        self._look()
+        bar.show(sum(done.values()), note)
+        poll()
+
+    try:
+        yield show
+    finally:
+        bar.close()
 
 
 def choose_jobs(dataset: NodeDataset, plan: Plan, unfinished: int, device: torch.device | None = None) -> int:
-    """Choose the number of processes: 1 means that this process does the work, with all threads."""
+    """Choose the number of processes. With 1 this process does the work, with all threads."""
     if device is not None and device.type != "cpu":  # processes would share the device's memory
         return 1
     counts = count(dataset)
@@ -332,8 +322,8 @@ def choose_jobs(dataset: NodeDataset, plan: Plan, unfinished: int, device: torch
     if unfinished < 2 or work < _SHORT_WORK:  # starting Python and torch again takes longer than that
         return 1
     memory = total_memory()
-    each = _PROCESS_BYTES + 2 * step + 4 * counts.nodes * counts.features  # 2: gradients and other passing tensors
-    fitting = cores() if memory is None else max(1, int(_SHARE_OF_MEMORY * memory) // each)
+    each = _PROCESS_BYTES + 2 * step + 4 * counts.nodes * counts.features  # 2: gradients and temporary tensors
+    fitting = unfinished if memory is None else int(_SHARE_OF_MEMORY * memory) // each
     return max(1, min(cores(), fitting, unfinished))
 
 
@@ -343,16 +333,16 @@ def cores() -> int:
 
 
 def forget_peak_memory() -> None:
-    """Reset the peak of this process's memory, where the system can: the next job counts its own."""
+    """Reset the peak of this process's memory if the system supports it, so that the next job is measured alone."""
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
 
 
 def peak_memory() -> int | None:
-    """Return the most memory this process has held, in bytes; ``None`` where the system does not tell."""
+    """Return the peak memory of this process in bytes; ``None`` on Windows."""
     if sys.platform == "win32":
         return None
     import resource
 
-    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return most if sys.platform == "darwin" else most * 1024
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024

@@ -1,8 +1,8 @@
-"""A run for TensorBoard, while it trains: the loss and the metrics of every epoch, a curve per split.
+"""TensorBoard events of a run during training: the loss and the metrics of every epoch, a curve per split.
 
-Events are made from the splits' ``metrics.jsonl``, which training appends to in this process or in others; so there is
-one writer, and it never holds training up. They live in ``RUN/tensorboard`` and are made anew by each call: after a
-resumption every epoch is there once.
+Events are made from the splits' ``metrics.jsonl``, to which training appends in this process or in others. So there is
+one writer, and training never waits for it. Each call deletes ``RUN/tensorboard`` and writes all events again, so that
+after a resumption every epoch occurs once.
 """
 
 from __future__ import annotations
@@ -19,53 +19,49 @@ from edhnn.errors import MissingDependencyError
 from edhnn.runs.folder import RunFolder
 from edhnn.typing import JsonObject
 
-_LOOK_SECONDS = 1.0
+_POLL_SECONDS = 1.0
 
 
 def check_tensorboard() -> None:
-    """Refuse before anything is trained.
-
-    Raises:
-        MissingDependencyError: if TensorBoard is not installed.
-    """
+    """Raise `MissingDependencyError` if TensorBoard is not installed."""
     if find_spec("tensorboard") is None:
         raise MissingDependencyError("tensorboard", "Writing events", "tensorboard")
 
 
 @contextmanager
 def tensorboard_events(folder: RunFolder, num_splits: int) -> Iterator[Callable[[], None]]:
-    """Within the block, events of a run; call what it gives now and then, and it writes the epochs that are new."""
+    """Write events of a run within the block. Call the yielded function often; it writes the new epochs."""
     shutil.rmtree(folder.path / "tensorboard", ignore_errors=True)
     splits = [_SplitEvents(folder, number) for number in range(num_splits)]
-    looked = time.monotonic()
+    last_poll = time.monotonic()
 
-    def look() -> None:
-        nonlocal looked
-        if time.monotonic() - looked >= _LOOK_SECONDS:
-            looked = time.monotonic()
+    def poll() -> None:
+        nonlocal last_poll
+        if time.monotonic() - last_poll >= _POLL_SECONDS:
+            last_poll = time.monotonic()
             for split in splits:
-                split.read_on()
+                split.write_new_epochs()
 
     try:
-        yield look
+        yield poll
     finally:
         for split in splits:
-            split.read_on()
+            split.write_new_epochs()
             split.close()
 
 
 @final
 class _SplitEvents:
-    """The events of a split and how far its lines were read."""
+    """The events of a split and the position up to which its lines were read."""
 
     def __init__(self, folder: RunFolder, number: int) -> None:
         self._lines = folder.split(number).metrics
-        self._place = folder.path / "tensorboard" / f"split-{number:02d}"
+        self._events = folder.path / "tensorboard" / f"split-{number:02d}"
         self._offset = self._epoch = 0
         self._writer: Any = None
 
-    def read_on(self) -> None:
-        """Write the epochs that have been added; a resumed split may first cut its last ones off."""
+    def write_new_epochs(self) -> None:
+        """Write the epochs added since the last call. A resumed split may first remove its last lines."""
         if not self._lines.is_file():
             return
         if self._lines.stat().st_size < self._offset:
@@ -78,7 +74,7 @@ class _SplitEvents:
             self._write(json.loads(line))
 
     def close(self) -> None:
-        """Write what is waiting."""
+        """Flush the events and close their file."""
         if self._writer is not None:
             self._writer.close()
 
@@ -90,7 +86,7 @@ class _SplitEvents:
         if self._writer is None:
             from torch.utils.tensorboard import SummaryWriter
 
-            self._writer = SummaryWriter(str(self._place), flush_secs=5)
+            self._writer = SummaryWriter(str(self._events), flush_secs=5)
         scalars = {"loss": record["loss"]}
         scalars |= {f"{part}/{name}": value for part in ("train", "valid") for name, value in record[part].items()}
         for name, value in scalars.items():

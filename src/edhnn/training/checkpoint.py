@@ -1,6 +1,6 @@
-"""The state of a training, in memory and as a file: what is needed to resume as if it had never stopped.
+"""The state of a training, in memory and as a file. A training that resumes from it gives the same bits.
 
-Its tensors are on the CPU, wherever the model is.
+Its tensors are on the CPU, also when the model is on another device.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def copied(tensors: Mapping[str, Tensor]) -> Tensors:
 
 
 def adam_tensors(optimiser: torch.optim.Adam, model: nn.Module) -> Tensors:
-    """Return Adam's state by name; a parameter that never had a gradient has none."""
+    """Return Adam's state by name. A parameter that never had a gradient has no state."""
     return {
         f"{moment}/{name}": optimiser.state[parameter][moment]
         for name, parameter in model.named_parameters()
@@ -76,7 +76,7 @@ def load_adam(optimiser: torch.optim.Adam, model: nn.Module, tensors: Tensors) -
 
 
 def write_state(state: FitState, path: Path) -> None:
-    """Write a state, whole or not at all; the old one is replaced once the new one is on the disk."""
+    """Write a state. The old file is replaced after the new one is on the disk, so no partial file remains."""
     tensors = {
         f"{part}/{name}": tensor.contiguous()
         for part in ("model", "adam", "best")
@@ -92,7 +92,7 @@ def read_state(path: Path) -> FitState:
     Raises:
         DataError: if the file is damaged.
     """
-    remedy = f"Delete the folder '{path.parent}' and resume the run to train this split anew."
+    remedy = f"Delete the folder '{path.parent}' and resume the run to train this split again."
     tensors, metadata = read_tensors(path, remedy)
     try:
         state = FitState(**json.loads(metadata["state"]))
@@ -101,6 +101,6 @@ def read_state(path: Path) -> FitState:
             getattr(state, part)[rest] = tensor
     except (KeyError, ValueError, TypeError, AttributeError) as error:
         raise DataError(
-            f"The file must be the state of a training. Cause: {describe_error(error)}.", path=path, remedy=remedy
+            f"The file is not the state of a training. Cause: {describe_error(error)}.", path=path, remedy=remedy
         ) from error
     return state

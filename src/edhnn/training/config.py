@@ -1,4 +1,4 @@
-"""How a model is trained: every choice that neither the model nor the data makes."""
+"""The training configuration: every setting that belongs neither to the model nor to the data."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ Schedule = Literal["none", "cosine"]
 RegressionLoss = Literal["mse", "mae"]
 FeatureScaling = Literal["none", "standard"]
 TRANSFORMS: Mapping[str, Callable[[Hypergraph], Hypergraph]] = {"add_singletons": add_singletons}
-"""Transforms by the name a run records them under."""
+"""Transforms by the name that a run records."""
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainConfig(Configuration):
-    """Full-batch Adam and what surrounds it; the defaults are the paper's. Paper: Appendix F.3.
+    """Settings of full-batch training with Adam. The defaults are the paper's. Paper: Appendix F.3.
 
     Attributes:
         epochs: Number of epochs.
-        learning_rate: Adam's.
-        weight_decay: Adam's (L2).
+        learning_rate: Learning rate of Adam.
+        weight_decay: Weight decay (L2) of Adam.
         schedule: ``none``, or ``cosine`` from the learning rate to 0 over the epochs.
         patience: Stop after this many epochs without a better validation score; ``None`` for never.
         regression_loss: ``mse`` or ``mae``, on standardised targets; for regression only.
         feature_scaling: ``standard`` gives each column of dense features mean 0 and deviation 1 over all nodes.
-        transforms: Transforms of the hypergraph, applied once, in order. ``None``: those the model is trained with by
-            whoever published it (`for_model`); ``()``: none.
+        transforms: Transforms of the hypergraph, applied once, in order. ``None``: those of the model's authors
+            (`for_model`); ``()``: none.
     """
 
     epochs: Count = 500
@@ -50,22 +50,22 @@ class TrainConfig(Configuration):
     transforms: tuple[str, ...] | None = None
 
     def check(self) -> None:
-        """Refuse transforms that do not exist."""
+        """Check that the transforms exist."""
         for transform in self.transforms or ():
             if transform not in TRANSFORMS:
                 raise unknown_name("transform", transform, TRANSFORMS)
 
     def learning_rate_at(self, epoch: int) -> float:
-        """Return the learning rate of an epoch; epochs count from 1."""
+        """Return the learning rate of an epoch. The first epoch is 1."""
         if self.schedule == "none":
             return self.learning_rate
         return self.learning_rate * 0.5 * (1 + math.cos(math.pi * (epoch - 1) / self.epochs))
 
     def for_model(self, model: str | nn.Module) -> TrainConfig:
-        """Fill in the model's own transforms where none are named: `ModelEntry.singletons`.
+        """Set missing transforms to those of the model (`ModelEntry.singletons`).
 
         Args:
-            model: A name of the registry, or a module; one that is not in the registry gets singletons.
+            model: A name of the registry, or a module. A module that is not in the registry gets singletons.
         """
         if self.transforms is not None:
             return self
@@ -76,7 +76,7 @@ class TrainConfig(Configuration):
         """Apply the transforms to a hypergraph.
 
         Raises:
-            UsageError: if it is not known which; `for_model` fills them in.
+            UsageError: if the transforms are not set; `for_model` sets them.
         """
         if self.transforms is None:
             raise UsageError("The transforms depend on the model: use config.for_model(model).transformed(hypergraph).")

@@ -1,7 +1,7 @@
-"""What a model is given, and the one function that runs a model on it.
+"""The inputs of a model, and the one function that runs a model on them.
 
-Training, evaluation, prediction, estimators, tuning and experiments all call `outputs_of`: batches and devices have
-one place.
+Training, evaluation, prediction, estimators, tuning and experiments all call `outputs_of`, so that batches and devices
+are handled in one function.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from edhnn.hypergraph.hypergraph import Hypergraph
 from edhnn.training.config import TrainConfig
 
 Device = str | torch.device
-"""``cpu``, ``cuda``, ``cuda:1``, ``mps``, ..., or ``auto``: the first of cuda, mps and cpu that is there."""
+"""``cpu``, ``cuda``, ``cuda:1``, ``mps``, ..., or ``auto``: the first available of cuda, mps and cpu."""
 
 
 @final
@@ -26,15 +26,11 @@ Device = str | torch.device
 class Scaling:
     """Mean and deviation of each feature column over all nodes of the training hypergraph.
 
-    Features in 64 bits are scaled in 64 bits, so that those far from 0, such as dates, keep their differences.
+    Features in 64 bits are scaled in 64 bits, so that values far from 0, such as dates, keep their differences.
     """
 
     mean: tuple[float, ...]
     scale: tuple[float, ...]
-
-    def applied(self, x: Tensor) -> Tensor:
-        """Scale features by this mean and deviation."""
-        return (x - x.new_tensor(self.mean)) / x.new_tensor(self.scale)
 
 
 @final
@@ -43,9 +39,9 @@ class Inputs:
     """A model's inputs.
 
     Attributes:
-        hypergraph: After the transforms.
-        x: Features in 32 bits, scaled if that was asked for.
-        scaling: How they were scaled.
+        hypergraph: The transformed hypergraph.
+        x: Features in 32 bits, scaled if the configuration requires it.
+        scaling: Mean and deviation that scaled them; ``None`` if they are not scaled.
     """
 
     hypergraph: Hypergraph
@@ -53,7 +49,7 @@ class Inputs:
     scaling: Scaling | None = None
 
     def to(self, device: torch.device) -> Inputs:
-        """Move the inputs to a device; return the same object if they are there."""
+        """Move the inputs to a device. Return the same object if they are on it already."""
         if self.x.device == device == self.hypergraph.device:
             return self
         return replace(self, hypergraph=self.hypergraph.to(device), x=self.x.to(device))
@@ -62,12 +58,12 @@ class Inputs:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Batch:
-    """What one training step sees; the whole hypergraph is one batch.
+    """The data of one training step. The whole hypergraph is one batch.
 
     Attributes:
         inputs: The model's inputs.
-        targets: What the loss compares the outputs with.
-        rows: The rows of the outputs that are compared; all of them if ``None``.
+        targets: The targets of the loss.
+        rows: The rows of the outputs that the loss compares with the targets; all rows if ``None``.
     """
 
     inputs: Inputs
@@ -76,15 +72,12 @@ class Batch:
 
 
 def outputs_of(model: nn.Module, inputs: Inputs, *, training: bool = False) -> Tensor:
-    """Run a model.
+    """Run a model and return its outputs, on its device.
 
     Args:
         model: Any module ``model(x, hypergraph)``.
         inputs: Its inputs, on its device.
         training: Run in training mode, with gradients; otherwise in evaluation mode, without.
-
-    Returns:
-        The outputs, on the model's device.
     """
     model.train(training)
     with torch.set_grad_enabled(training):
@@ -96,18 +89,19 @@ def find_device(name: Device) -> torch.device:
     """Find a device by name.
 
     Raises:
-        UsageError: if there is no such device on this machine, or torch does not support it.
+        UsageError: if this machine has no such device, or torch does not support it.
     """
-    present = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
-    if name == "auto":
-        name = next(device for device, there in present.items() if there)
+    available = ["cpu"]
+    if torch.backends.mps.is_available():
+        available.insert(0, "mps")
+    if torch.cuda.is_available():
+        available.insert(0, "cuda")
     try:
-        probe = torch.zeros(1, device=name)
+        probe = torch.zeros(1, device=available[0] if name == "auto" else name)
         probe.item()  # a device without values, such as meta, fails here
     except (RuntimeError, AssertionError, NotImplementedError, TypeError) as error:
-        there = [device for device in present if present[device]]
-        raise unknown_name("device, on this machine,", str(name), ["auto", *there]) from error
-    return probe.device  # with its number: cuda is cuda:0
+        raise unknown_name("device, on this machine,", str(name), ["auto", *available]) from error
+    return probe.device  # includes the number: cuda is cuda:0
 
 
 def make_inputs(dataset: NodeDataset, config: TrainConfig, scaling: Scaling | None = None) -> Inputs:
@@ -115,34 +109,28 @@ def make_inputs(dataset: NodeDataset, config: TrainConfig, scaling: Scaling | No
 
     Args:
         dataset: The dataset, with features.
-        config: Its transforms and scaling; see `TrainConfig.for_model`.
-        scaling: A scaling measured before, for prediction; measured here if not given.
-
-    Returns:
-        The inputs.
+        config: The transforms and the feature scaling; see `TrainConfig.for_model`.
+        scaling: The scaling of the training data, for prediction; measured here if not given.
 
     Raises:
         UsageError: if sparse features are to be scaled.
     """
-    assert dataset.x is not None
-    check_scaling(dataset, config)
     x = dataset.x
+    assert x is not None
     if config.feature_scaling == "standard":
+        if x.layout == torch.sparse_csr:
+            raise UsageError(
+                "Only dense features can be scaled, because scaled sparse features are dense. "
+                "Use `feature_scaling='none'`."
+            )
         x = x if x.dtype == torch.float64 else x.to(torch.float32)
         scaling = scaling or _measure_scaling(x)
-        x = scaling.applied(x)
+        x = (x - x.new_tensor(scaling.mean)) / x.new_tensor(scaling.scale)
     return Inputs(config.transformed(dataset.hypergraph), x.to(torch.float32), scaling)
 
 
-def check_scaling(dataset: NodeDataset, config: TrainConfig) -> None:
-    """Refuse to scale features that are sparse."""
-    assert dataset.x is not None
-    if config.feature_scaling == "standard" and dataset.x.layout == torch.sparse_csr:
-        raise UsageError("Only dense features can be scaled: sparse ones would fill up. Use feature_scaling none.")
-
-
 def _measure_scaling(x: Tensor) -> Scaling:
-    """Measure mean and deviation of each column; a constant column keeps its scale."""
+    """Measure mean and deviation of each column. The deviation of a constant column counts as 1."""
     exact = x.double()
     deviation = exact.std(dim=0, correction=0)
     deviation = torch.where(deviation > 0, deviation, torch.ones_like(deviation))

@@ -1,14 +1,14 @@
 r"""The training loop: steps of Adam, an evaluation after every epoch, and the first epoch of the best validation score.
 
-`run_epochs` is the one loop. `fit` gives it the whole hypergraph as the only batch of an epoch; other callers give it
-several (`edhnn.experiments.kinds.diffusion_steps`).
+`run_epochs` is the only loop. `fit` calls it with the whole hypergraph as the only batch of an epoch. Other callers
+use several batches (`edhnn.experiments.kinds.diffusion_steps`).
 
 Random numbers are derived, not stored: epoch t draws its dropout masks from ``derive_seed(seed, "epoch", t)``. So a
 training resumes after a kill from the parameters, Adam's moments, the number of the epoch and the best epoch so far.
 
-Labels of test nodes are read once, at the end: the selected parameters are loaded, the model is evaluated once more,
-and that evaluation gives the test metrics and the predictions. So what is reported is what the saved parameters say;
-nothing about the test nodes can reach the selection.
+Labels of test nodes are read once, at the end: the selected parameters are loaded and the model is evaluated once
+more. That evaluation gives the test metrics and the predictions. So the reported numbers are those of the saved
+parameters, and the selection cannot depend on the test nodes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from edhnn.seeding import derive_seed
 from edhnn.training.checkpoint import FitState, adam_tensors, copied, load_adam
 from edhnn.training.config import TrainConfig
 from edhnn.training.inputs import Batch, Device, Inputs, find_device, make_inputs, outputs_of
-from edhnn.training.objective import Metrics, Objective, check_splits, check_trainable, labels_of, make_objective
+from edhnn.training.objective import Metrics, Objective, check_split, check_trainable, labels_of, make_objective
 
 
 @final
@@ -54,7 +54,7 @@ class Evaluation:
     Attributes:
         train: Training metrics.
         valid: Validation metrics.
-        score: What selects the epoch; larger is better.
+        score: The score that selects the epoch; larger is better.
         finite: Whether all outputs are finite.
     """
 
@@ -77,13 +77,13 @@ class FitResult:
 
     Attributes:
         best_epoch: The selected epoch.
-        epochs: Epochs trained; fewer than asked for after an early stop.
+        epochs: Number of trained epochs; after an early stop less than the configured number.
         train: Training metrics of the selected epoch.
         valid: Its validation metrics.
         test: Its test metrics.
         outputs: Its outputs for all nodes.
         objective: The task; turns outputs into probabilities or values.
-        seconds: Time spent, that before a resumption included.
+        seconds: Training time, including the time before a resumption.
     """
 
     best_epoch: int
@@ -114,13 +114,13 @@ def fit(
             ``seed``; any other module has its own source of random numbers.
         dataset: Features, labels and hypergraph.
         split: The three parts.
-        config: How to train; the paper's protocol if not given, with the transforms that the model's entry in the
-            registry names.
-        seed: Of the dropout masks.
-        watch: Sees every epoch.
-        state: A snapshot that ``watch`` took, to resume from.
-        device: Where to train: ``cpu``, ``cuda``, ``mps``, ... or ``auto``. The model stays there; results, snapshots
-            and files are on the CPU.
+        config: The training configuration; by default the paper's protocol, with the transforms of the model's entry
+            in the registry.
+        seed: Seed of the dropout masks.
+        watch: Called after every epoch.
+        state: A snapshot taken by ``watch``, to resume from.
+        device: The device: ``cpu``, ``cuda``, ``mps``, ... or ``auto``. The model stays on it; results, snapshots and
+            files are on the CPU.
 
     Returns:
         The metrics and outputs of the selected epoch; the model holds its parameters.
@@ -139,11 +139,11 @@ def fit(
         True
     """
     config = (config or TrainConfig()).for_model(model)
-    place = find_device(device)
+    target = find_device(device)
     check_trainable(dataset)
-    check_splits(dataset, [split])
+    check_split(dataset, split, 0)
     objective = make_objective(dataset, split.train, config.regression_loss)
-    inputs = make_inputs(dataset, config).to(place)
+    inputs = make_inputs(dataset, config).to(target)
     return fit_inputs(model, inputs, dataset, split, objective, config, seed=seed, watch=watch, state=state)
 
 
@@ -159,16 +159,22 @@ def fit_inputs(
     watch: Watch | None = None,
     state: FitState | None = None,
 ) -> FitResult:
-    """Do what `fit` does with inputs made before, for several splits of one dataset; nothing is checked again.
+    """Train like `fit`, with inputs and an objective that the caller has made and checked.
 
-    The model is moved to the device of the inputs.
+    So several splits of one dataset share their inputs. The model is moved to the device of the inputs.
     """
-    _check_sizes(model, inputs, objective)
+    if isinstance(model, HypergraphModel):
+        actual, expected = (model.in_features, model.num_classes), (inputs.x.shape[1], objective.num_outputs)
+        if actual != expected:
+            raise UsageError(
+                f"The model must have {expected[0]} input features and {expected[1]} outputs for this dataset. "
+                f"It has {actual[0]} and {actual[1]}."
+            )
     device = inputs.x.device
     model.to(device)
     optimiser = make_adam(model, config)
     y = labels_of(dataset).cpu()
-    y_train, y_valid = y[split.train], y[split.valid]  # test labels are not touched before the end
+    y_train, y_valid = y[split.train], y[split.valid]  # test labels are not read before the end
     whole = Batch(inputs, objective.targets(y_train).to(device), split.train.to(device))
 
     def batches(epoch: int) -> Iterable[Batch]:
@@ -226,11 +232,11 @@ def run_epochs(
     Args:
         model: The model.
         optimiser: Its optimiser.
-        batches: Gives the batches of an epoch, which counts from 1; may set the learning rate between them.
+        batches: Returns the batches of an epoch; the first epoch is 1. It may set the learning rate between them.
         loss: The loss of a batch's outputs against its targets.
         evaluate: Evaluates the model after an epoch.
         epochs: The last epoch.
-        patience: Stop after so many epochs without a better score.
+        patience: Stop after this many epochs without a better score.
         watch: Called after every epoch; may raise to stop.
         state: A snapshot to resume from.
 
@@ -244,14 +250,14 @@ def run_epochs(
     if now.epoch:
         model.load_state_dict(now.model)
         load_adam(optimiser, model, now.adam)
-    begun, before = time.perf_counter(), now.seconds
+    start = time.perf_counter() - now.seconds
 
     def snapshot() -> FitState:
         return replace(
             now,
             model=copied(model.state_dict()),
             adam=copied(adam_tensors(optimiser, model)),
-            seconds=before + time.perf_counter() - begun,
+            seconds=time.perf_counter() - start,
         )
 
     for epoch in range(now.epoch + 1, epochs + 1):
@@ -260,41 +266,40 @@ def run_epochs(
         losses = []
         for batch in batches(epoch):
             losses.append(train_step(model, optimiser, batch, loss).item())
-        found = evaluate()
-        if not (found.finite and all(map(math.isfinite, losses))):
-            where = _first_culprit(model, batch.inputs)
+        evaluation = evaluate()
+        if not (evaluation.finite and all(map(math.isfinite, losses))):
+            where = _first_non_finite(model, batch.inputs)
             if now.best_epoch:
                 model.load_state_dict(now.best)
             raise DivergedError(
                 epoch,
                 where,
-                f"Lower the learning rate (now {optimiser.defaults['lr']:g}), or scale the features "
-                "(feature_scaling standard).",
+                f"Use a smaller `learning_rate=` (now {optimiser.defaults['lr']:g}), or scale the features with "
+                "`feature_scaling='standard'`.",
                 best_epoch=now.best_epoch,
             )
         now.epoch = epoch
-        if found.score > now.best_score:  # strictly: the first epoch of the best score
-            now.best_epoch, now.best_score, now.best_train, now.best_valid = (
-                epoch,
-                found.score,
-                found.train,
-                found.valid,
-            )
+        if evaluation.score > now.best_score:  # strictly greater, so the first epoch of the best score is selected
+            now.best_epoch, now.best_score = epoch, evaluation.score
+            now.best_train, now.best_valid = evaluation.train, evaluation.valid
             now.best = copied(model.state_dict())
         if watch is not None:
-            mean = math.fsum(losses) / len(losses)
             record = EpochRecord(
-                epoch=epoch, loss=mean, train=found.train, valid=found.valid, best_epoch=now.best_epoch
+                epoch=epoch,
+                loss=math.fsum(losses) / len(losses),
+                train=evaluation.train,
+                valid=evaluation.valid,
+                best_epoch=now.best_epoch,
             )
             watch(record, snapshot)
     model.load_state_dict(now.best)
     model.eval()
-    now.seconds = before + time.perf_counter() - begun
+    now.seconds = time.perf_counter() - start
     return now
 
 
 def train_step(model: nn.Module, optimiser: torch.optim.Optimizer, batch: Batch, loss: Loss) -> Tensor:
-    """Take one step: forward pass, loss, backward pass, update of the parameters. Return the loss."""
+    """Train for one step: forward pass, loss, backward pass, update of the parameters. Return the loss."""
     outputs = outputs_of(model, batch.inputs, training=True)
     value = loss(outputs if batch.rows is None else outputs[batch.rows], batch.targets)
     optimiser.zero_grad(set_to_none=True)
@@ -305,35 +310,25 @@ def train_step(model: nn.Module, optimiser: torch.optim.Optimizer, batch: Batch,
 
 def make_adam(model: nn.Module, config: TrainConfig) -> torch.optim.Adam:
     """Build Adam. A model may define its own parameter groups (UniGCNII); ``weight_decay`` overrides them."""
-    own = getattr(model, "parameter_groups", None)
-    groups = model.parameters() if own is None or config.weight_decay else own()
+    parameter_groups = getattr(model, "parameter_groups", None)
+    groups = model.parameters() if parameter_groups is None or config.weight_decay else parameter_groups()
     return torch.optim.Adam(groups, lr=config.learning_rate, weight_decay=config.weight_decay, fused=True)
 
 
-def _check_sizes(model: nn.Module, inputs: Inputs, objective: Objective) -> None:
-    if not isinstance(model, HypergraphModel):
-        return
-    have, want = (model.in_features, model.num_classes), (inputs.x.shape[1], objective.num_outputs)
-    if have != want:
-        raise UsageError(
-            f"The model must take {want[0]} features and give {want[1]} outputs for this dataset. "
-            f"It takes {have[0]} and gives {have[1]}."
-        )
-
-
-def _first_culprit(model: nn.Module, inputs: Inputs) -> str:
-    """Name the first parameter that is not finite; if all are, the first module whose output is not."""
+def _first_non_finite(model: nn.Module, inputs: Inputs) -> str:
+    """Name the first parameter that is not finite, else the first module whose output is not finite."""
     bad = [name for name, parameter in model.named_parameters() if not bool(parameter.isfinite().all())]
     if bad:
-        return f"parameter '{bad[0]}' holds a value that is not" + (f" ({len(bad)} do)" if len(bad) > 1 else "")
+        more = f" ({len(bad)} parameters do)" if len(bad) > 1 else ""
+        return f"parameter '{bad[0]}' holds a value that is not finite{more}"
     overflowing: list[str] = []
 
-    def note(name: str, output: object) -> None:
+    def check_output(name: str, output: object) -> None:
         if isinstance(output, Tensor) and not bool(output.isfinite().all()):
             overflowing.append(name)
 
     hooks = [
-        module.register_forward_hook(lambda _, __, output, name=name: note(name, output))
+        module.register_forward_hook(lambda _, __, output, name=name: check_output(name, output))
         for name, module in model.named_modules()
         if name
     ]

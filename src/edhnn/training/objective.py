@@ -1,15 +1,14 @@
-r"""What a task asks of a model: outputs, loss, metrics, the score that selects an epoch, answers; and what must hold.
+r"""The objective of a task: outputs, loss, metrics, the score that selects an epoch, and answers.
 
 Metrics are over entries whose label is known. Classification: accuracy. Multi-label: accuracy and micro-averaged $F_1$
-over single entries. Regression: mean absolute error, root mean squared error and $R^2$, in the labels' own units.
+over single entries. Regression: mean absolute error, root mean squared error and $R^2$, in the units of the labels.
 
-The checks run before training begins. Each error says what must hold, what was given and what to do.
+The module also checks datasets and splits before training begins.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, final
 
@@ -25,30 +24,31 @@ from edhnn.errors import DataError
 from edhnn.training.config import RegressionLoss
 
 Metrics = dict[str, float]
-"""Metric by name. NaN where nothing is known, so that it cannot be taken for a result."""
+"""Metric by name; NaN if no label is known."""
 
 
 def classification_metrics(logits: Float[Tensor, "N C"], y: Int[Tensor, " N"]) -> Metrics:
     """Compute the share of labelled nodes whose largest output is their class. Paper: Appendix F.3 (accuracy)."""
     known = y >= 0
     hits = (logits.argmax(dim=1) == y)[known]
-    return {"accuracy": _share(int(hits.sum()), len(hits))}
+    return {"accuracy": int(hits.sum()) / len(hits) if len(hits) else math.nan}
 
 
 def multilabel_metrics(logits: Float[Tensor, "N C"], y: Float[Tensor, "N C"]) -> Metrics:
-    """Compute accuracy and micro-averaged F1 over known entries; a positive output means yes."""
+    """Compute accuracy and micro-averaged F1 over known entries. A positive output predicts the label."""
     known = ~y.isnan()
-    answered, true = (logits > 0)[known], (y == 1)[known]
-    both, either = int((answered & true).sum()), int(answered.sum()) + int(true.sum())
-    nothing_to_find = 1.0 if len(true) else math.nan
+    predicted, true = (logits > 0)[known], (y == 1)[known]
+    if not len(true):
+        return {"micro_f1": math.nan, "accuracy": math.nan}
+    both, positives = int((predicted & true).sum()), int(predicted.sum()) + int(true.sum())
     return {
-        "micro_f1": 2 * both / either if either else nothing_to_find,
-        "accuracy": _share(int((answered == true).sum()), len(true)),
+        "micro_f1": 2 * both / positives if positives else 1.0,
+        "accuracy": int((predicted == true).sum()) / len(true),
     }
 
 
 def regression_metrics(values: Float[Tensor, "N T"], y: Float[Tensor, "N T"]) -> Metrics:
-    """Compute errors over known entries; R2 is that of all targets together, each around its own mean."""
+    """Compute errors over known entries. R2 is over all targets together, each around its own mean."""
     known = ~y.isnan()
     count = int(known.sum())
     if not count:
@@ -66,7 +66,7 @@ def regression_metrics(values: Float[Tensor, "N T"], y: Float[Tensor, "N T"]) ->
 
 
 def _sum(values: Tensor) -> Float[Tensor, ""]:
-    """The sum of all values, in an order that does not depend on the number of threads."""
+    """Return the sum of all values, in an order that does not depend on the number of threads."""
     return kernels.column_sum(values.reshape(-1, 1))[0]
 
 
@@ -75,17 +75,13 @@ def _mean(values: Tensor) -> Float[Tensor, ""]:
 
 
 def _known_mean(values: Float[Tensor, "N T"]) -> Float[Tensor, " T"]:
-    """The mean of each column over what is known (not NaN)."""
+    """Return the mean of the known values (not NaN) of each column."""
     known = ~values.isnan()
     return kernels.column_sum(torch.where(known, values, 0.0)) / known.sum(dim=0)
 
 
-def _share(part: int, whole: int) -> float:
-    return part / whole if whole else math.nan
-
-
 METRIC: Final[dict[Task, str]] = {"classification": "accuracy", "multilabel": "micro_f1", "regression": "rmse"}
-"""The metric a task is reported by."""
+"""The reported metric of each task."""
 
 
 @final
@@ -93,12 +89,12 @@ METRIC: Final[dict[Task, str]] = {"classification": "accuracy", "multilabel": "m
 class Objective:
     """A task with its targets.
 
-    Targets of a regression are learned with mean 0 and deviation 1 over the training nodes of the split; the two are
-    kept beside the weights, and answers are given in the labels' own units.
+    Targets of a regression are scaled to mean 0 and deviation 1 over the training nodes of the split. Mean and
+    deviation are saved with the weights, and answers are in the units of the labels.
 
     Attributes:
         task: The task.
-        num_outputs: Columns a model must have.
+        num_outputs: Number of output columns of the model.
         regression_loss: ``mse`` or ``mae``.
         mean: Mean of each target, for regression.
         scale: Deviation of each target, for regression.
@@ -112,7 +108,7 @@ class Objective:
 
     @property
     def metric(self) -> str:
-        """The metric that is reported, and by which an epoch is selected."""
+        """The metric that is reported and that selects an epoch."""
         return "mae" if self.task == "regression" and self.regression_loss == "mae" else METRIC[self.task]
 
     @property
@@ -121,7 +117,7 @@ class Objective:
         return self.task != "regression"
 
     def targets(self, y: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
-        """Make what the loss compares outputs with: classes, zeros and ones, or standardised values; NaN if unknown."""
+        """Return the targets of the loss: classes, zeros and ones, or standardised values; NaN if unknown."""
         if self.task == "classification":
             return y
         if self.task == "regression":
@@ -148,7 +144,7 @@ class Objective:
         return regression_metrics(self.answers(outputs), y)
 
     def answer_metrics(self, answers: Float[Tensor, "N C"], y: Tensor) -> Metrics:
-        """Compute the metrics of probabilities or values, such as the mean of several models'."""
+        """Compute the metrics of probabilities or values, such as the mean over several models."""
         if self.task == "classification":
             return classification_metrics(answers, y)
         if self.task == "multilabel":
@@ -156,19 +152,19 @@ class Objective:
         return regression_metrics(answers, y)
 
     def score(self, metrics: Metrics, outputs: Tensor, y: Tensor) -> float:
-        """Score an epoch, larger is better: the metric; for regression minus the error of scaled targets.
+        """Compute the score of an epoch; larger is better: the metric, for regression minus the loss.
 
-        An error too large for 32 bits, from a label far from those of the training nodes, is computed in 64.
+        If a label is so far from those of the training nodes that the loss overflows 32 bits, 64 bits are used.
         """
         if self.task != "regression":
             return metrics[self.metric]
-        score = -float(self.loss(outputs, self.targets(y, outputs.dtype)))  # fair to targets of different size
+        score = -float(self.loss(outputs, self.targets(y, outputs.dtype)))  # scaled: targets count alike
         if math.isfinite(score):
             return score
         return -float(self.loss(outputs.double(), self.targets(y.double(), torch.float64)))
 
     def answers(self, outputs: Float[Tensor, "N C"]) -> Float[Tensor, "N C"]:
-        """Turn outputs into probabilities (of classes, or of each label), or values in the labels' units."""
+        """Turn outputs into probabilities (of classes, or of each label), or values in the units of the labels."""
         if self.task == "classification":
             return outputs.softmax(dim=1)
         if self.task == "multilabel":
@@ -182,27 +178,27 @@ def labels_of(dataset: NodeDataset) -> Tensor:
     if dataset.y is None or dataset.task is None:
         raise DataError(
             f"Training needs labels. '{dataset.name}' has none.",
-            remedy="Name the label column or attribute with --label.",
+            remedy="Name the label column or attribute with `label=`.",
         )
     return dataset.y[:, None] if dataset.y.dim() == 1 and dataset.task == "regression" else dataset.y
 
 
 def known_nodes(dataset: NodeDataset) -> Tensor:
-    """Return the indices of the labelled nodes; raise `DataError` for a dataset without labels."""
+    """Return the indices of the labelled nodes. Raise `DataError` for a dataset without labels."""
     labels_of(dataset)
     return dataset.labelled.nonzero()[:, 0]
 
 
 def make_objective(dataset: NodeDataset, train: Tensor, regression_loss: RegressionLoss = "mse") -> Objective:
-    """Make the objective of a dataset, its targets scaled by the training nodes; `check_splits` comes before it."""
+    """Make the objective of a dataset. Targets are scaled by the training nodes; call `check_split` before."""
     y, task = labels_of(dataset), dataset.task
     assert task is not None
     if task != "regression":
         return Objective(task=task, num_outputs=dataset.num_classes or 0)
-    seen = y[train].double()
-    mean = _known_mean(seen)
-    scale = _known_mean((seen - mean).square()).sqrt()
-    scale = torch.where(scale > 0, scale, torch.ones_like(scale))  # a constant target is learned as it is
+    targets = y[train].double()
+    mean = _known_mean(targets)
+    scale = _known_mean((targets - mean).square()).sqrt()
+    scale = torch.where(scale > 0, scale, torch.ones_like(scale))  # a constant target is not scaled
     return Objective(
         task=task,
         num_outputs=y.shape[1],
@@ -213,80 +209,74 @@ def make_objective(dataset: NodeDataset, train: Tensor, regression_loss: Regress
 
 
 def check_targets(dataset: NodeDataset, train: Tensor, among: str) -> None:
-    """Refuse a target, or one of several labels, of which no training node knows anything.
+    """Check that every target, or every one of several labels, has a value at a training node.
 
     Raises:
-        DataError: and it names the column.
+        DataError: if not; the message names the column.
     """
     y = labels_of(dataset)
     if dataset.task == "classification":
         return
-    unknown = y[train].isnan().all(dim=0).nonzero()[:, 0].tolist()
-    if unknown:
+    empty = y[train].isnan().all(dim=0).nonzero()[:, 0].tolist()
+    if empty:
         names = dataset.class_names or tuple(range(y.shape[1]))
         raise DataError(
-            f"Every label column must be known of one of {among}. Column '{names[unknown[0]]}' is not.",
+            f"Every label column needs a value among {among}. Column '{names[empty[0]]}' has none.",
             remedy="Leave the column out, label more nodes, or train fewer splits.",
         )
 
 
 def check_trainable(dataset: NodeDataset) -> None:
-    """Refuse a dataset without features, with features that are not finite, without labels or with a single class.
+    """Check that a dataset has finite features, and labels of at least two classes or known values.
 
     Raises:
-        DataError: and it names the column and the node, or the class.
+        DataError: if not; the message names the column and the node, or the class.
     """
     check_features(dataset)
     y = labels_of(dataset)
     if dataset.task == "classification":
         used = torch.unique(y[y >= 0]).tolist()
         if len(used) < 2:
-            found = f"Only '{class_name(dataset, used[0])}' occurs" if used else "All nodes are unlabelled"
+            problem = f"Only '{_class_name(dataset, used[0])}' occurs" if used else "All nodes are unlabelled"
             raise DataError(
-                f"Training needs nodes of at least 2 classes. {found} in '{dataset.name}'.",
-                remedy="Name another label with --label, or learn real values with --task regression.",
+                f"Training needs nodes of at least 2 classes. {problem} in '{dataset.name}'.",
+                remedy="Name another label with `label=`, or learn real values with `task='regression'`.",
             )
     elif not bool(dataset.labelled.any()):
         raise DataError(f"Training needs labels. All labels of '{dataset.name}' are unknown.")
 
 
 def check_features(dataset: NodeDataset) -> None:
-    """Refuse features that are absent or not finite."""
+    """Check that the features exist and are finite."""
     x = dataset.x
     if x is None or not dataset.num_features:
         raise DataError(
             f"A model needs node features. '{dataset.name}' has none.",
             remedy="Put numbers into the node table (NAME.nodes.csv) or the node attributes, and name them with "
-            "--features.",
+            "`features=`.",
         )
     sparse = x.layout == torch.sparse_csr
     bad = ~(x.values() if sparse else x).isfinite()
     if not bool(bad.any()):
         return
     if sparse:
-        place = int(bad.nonzero()[0, 0])
-        column = int(x.col_indices()[place])
-        row = int(torch.searchsorted(x.crow_indices(), place, right=True)) - 1
-        value, count = float(x.values()[place]), 1
+        entry = int(bad.nonzero()[0, 0])
+        column = int(x.col_indices()[entry])
+        row = int(torch.searchsorted(x.crow_indices(), entry, right=True)) - 1
+        value, count = float(x.values()[entry]), 1
     else:
         row, column = (int(number) for number in bad.nonzero()[0])
         value, count = float(x[row, column]), int(bad.any(dim=0).sum())
+    name = column if dataset.feature_names is None else dataset.feature_names[column]
     more = f" ({count} columns have such values)" if count > 1 else ""
     raise DataError(
-        f"Features must be finite. Column '{column_name(dataset, column)}' is {value} at node "
-        f"'{dataset.node_ids[row]}'{more}.",
-        remedy="Fill it in, or name the other columns only with --features ('' for none).",
+        f"Features must be finite. Column '{name}' is {value} at node '{dataset.node_ids[row]}'{more}.",
+        remedy="Correct the value, or name the other columns only with `features=` (an empty list for none).",
     )
 
 
-def check_splits(dataset: NodeDataset, splits: Sequence[Split]) -> None:
-    """Refuse splits that cannot be trained on; see `check_split`."""
-    for number, split in enumerate(splits):
-        check_split(dataset, split, number)
-
-
 def check_split(dataset: NodeDataset, split: Split, number: int, *, test: bool = True) -> None:
-    """Refuse a split that is not node numbers, overlaps, has an empty part, or leaves a class without training nodes.
+    """Check that the parts of a split are disjoint node numbers with labels, and that no class lacks training nodes.
 
     Args:
         dataset: The dataset.
@@ -295,7 +285,7 @@ def check_split(dataset: NodeDataset, split: Split, number: int, *, test: bool =
         test: Check the test part too.
 
     Raises:
-        DataError: and it names the part.
+        DataError: if not; the message names the part.
     """
     y = labels_of(dataset)
     parts = {"training": split.train, "validation": split.valid, **({"test": split.test} if test else {})}
@@ -305,51 +295,40 @@ def check_split(dataset: NodeDataset, split: Split, number: int, *, test: bool =
             raise DataError(
                 f"Each part of a split needs labelled nodes. The {name} part of split {number} has none among its "
                 f"{len(part)} nodes.",
-                remedy="Label more nodes: 4 is the least, and each class needs several.",
+                remedy="Label more nodes: at least 4, and several of each class.",
             )
     everything = torch.cat(list(parts.values()))
     if len(torch.unique(everything)) != len(everything):
         raise DataError(f"The parts of a split must not share nodes. Those of split {number} do.")
-    if dataset.task == "classification":
-        _check_classes(dataset, y, number, split)
-    else:
+    if dataset.task != "classification":
         check_targets(dataset, split.train, f"the training nodes of split {number}")
+        return
+    y_train = y[split.train]
+    in_all = torch.bincount(y[y >= 0], minlength=1)
+    in_training = torch.bincount(y_train[y_train >= 0], minlength=len(in_all))
+    missing = ((in_all > 0) & (in_training == 0)).nonzero()[:, 0].tolist()
+    if missing:
+        more = f" (and {len(missing) - 1} more classes)" if len(missing) > 1 else ""
+        raise DataError(
+            f"Every class must occur among the training nodes of each split. Class '{_class_name(dataset, missing[0])}'"
+            f" ({int(in_all[missing[0]])} nodes) is missing in split {number}{more}.",
+            remedy="Label more nodes of it, leave them unlabelled, or train fewer `splits=`.",
+        )
 
 
 def _check_numbers(part: object, what: str, nodes: int) -> None:
-    must = f"A part of a split must be an integer tensor of node numbers in 0..{nodes - 1}."
+    rule = f"A part of a split must be an integer tensor of node numbers in 0..{nodes - 1}."
     if not isinstance(part, Tensor):
-        raise DataError(f"{must} {what} is a {type(part).__name__}.", remedy="Use torch.as_tensor(...).")
+        raise DataError(f"{rule} {what} is a {type(part).__name__}.", remedy="Use torch.as_tensor(...).")
     if part.dim() != 1 or part.dtype not in (torch.int64, torch.int32):
         raise DataError(
-            f"{must} {what} is {part.dtype} with {part.dim()} dimensions.",
+            f"{rule} {what} is {part.dtype} with {part.dim()} dimensions.",
             remedy="Turn a mask into numbers with mask.nonzero()[:, 0].",
         )
     outside = part[(part < 0) | (part >= nodes)]
     if len(outside):
-        raise DataError(f"{must} {what} holds {int(outside[0])}.")
+        raise DataError(f"{rule} {what} contains {int(outside[0])}.")
 
 
-def _check_classes(dataset: NodeDataset, y: Tensor, number: int, split: Split) -> None:
-    in_all = torch.bincount(y[y >= 0], minlength=1)
-    seen = y[split.train]
-    in_training = torch.bincount(seen[seen >= 0], minlength=len(in_all))
-    missing = ((in_all > 0) & (in_training == 0)).nonzero()[:, 0].tolist()
-    if missing:
-        first = missing[0]
-        more = f" (and {len(missing) - 1} more classes)" if len(missing) > 1 else ""
-        raise DataError(
-            f"Every class must occur among the training nodes of each split. Class '{class_name(dataset, first)}', of "
-            f"which there are {int(in_all[first])} nodes, is missing in split {number}{more}.",
-            remedy="Label more nodes of it, leave them unlabelled, or train fewer splits with --splits.",
-        )
-
-
-def class_name(dataset: NodeDataset, number: int) -> str:
-    """Name a class as its owner wrote it."""
+def _class_name(dataset: NodeDataset, number: int) -> str:
     return str(number if dataset.class_names is None else dataset.class_names[number])
-
-
-def column_name(dataset: NodeDataset, number: int) -> str:
-    """Name a feature column as its owner wrote it."""
-    return str(number if dataset.feature_names is None else dataset.feature_names[number])

@@ -1,7 +1,7 @@
-"""A trained model with all it needs to predict for a dataset, as a folder: ``model.safetensors`` and ``config.json``.
+"""A trained model with everything that prediction needs, as a folder: ``model.safetensors`` and ``config.json``.
 
-The layout is that of model hubs: the folder can be uploaded and downloaded as it is. Nothing in it is executed when it
-is read.
+The layout is that of model hubs, so the folder can be uploaded and downloaded without changes. Reading it executes no
+code from it.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ _COPY: Final = "Copy the model folder again."
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Pretrained:
-    """A trained model and what was recorded about its data.
+    """A trained model and the record of its training data.
 
     Attributes:
         name: The model's name in the registry.
         model: The model, in evaluation mode.
         objective: The task; turns outputs into probabilities or values.
-        config: How it was trained; its transforms and scaling are applied to other data too.
-        class_names: The classes as their owner wrote them.
-        feature_names: The feature columns, in their order.
-        scaling: How features are scaled.
-        reading: Which columns were the labels, or how features were drawn: other data are read alike.
+        config: The training configuration. Its transforms and scaling apply to other data too.
+        class_names: Names of the classes in the training data.
+        feature_names: Names of the feature columns, in order.
+        scaling: Mean and deviation of the feature columns, if they are scaled.
+        reading: The label columns, or how features were drawn; other data are read in the same way.
     """
 
     name: str
@@ -62,16 +62,16 @@ class Pretrained:
 
     @property
     def label_names(self) -> tuple[NodeOrEdgeId, ...] | None:
-        """The columns of the answers: classes, labels that may hold together, or targets; ``None`` if unnamed."""
+        """The names of the answer columns: classes, labels or targets; ``None`` if they have no names."""
         targets = self.reading.get("label_columns")
         return tuple(targets) if self.objective.task == "regression" and targets else self.class_names
 
     def answers(self, dataset: NodeDataset, *, device: Device = "cpu") -> Float[Tensor, "N C"]:
-        """Predict probabilities or values for every node of a dataset: the one it was trained on, or another.
+        """Predict probabilities or values for every node of the training dataset or of another one.
 
         Args:
             dataset: The dataset.
-            device: Where to run the model; the answers are on the CPU.
+            device: The device that runs the model; the answers are on the CPU.
 
         Raises:
             DataError: if the dataset's features are not those of the model.
@@ -79,130 +79,125 @@ class Pretrained:
         return self.objective.answers(self.outputs(self.inputs(dataset).to(find_device(device))))
 
     def inputs(self, dataset: NodeDataset) -> Inputs:
-        """Make the model's inputs from a dataset: its columns, its transforms, its scaling."""
+        """Make the model's inputs from a dataset, with the model's columns, transforms and scaling."""
         return make_inputs(self.fitted(dataset), self.config, self.scaling)
 
     def outputs(self, inputs: Inputs) -> Float[Tensor, "N C"]:
-        """Run the model on the device of the inputs; the outputs are on the CPU."""
+        """Run the model on the device of the inputs. Return the outputs on the CPU."""
         return outputs_of(self.model.to(inputs.x.device), inputs).cpu()
 
     def fitted(self, dataset: NodeDataset) -> NodeDataset:
-        """Select the model's feature columns, in the model's order, where both sides name their columns.
+        """Select the model's feature columns in the model's order, if model and dataset have column names.
 
         Raises:
             DataError: if columns are missing, or their number differs, or a value is not finite.
         """
         check_features(dataset)
         assert dataset.x is not None
-        ours, theirs = self.feature_names, dataset.feature_names
-        if ours is not None and theirs is not None and ours != theirs:
-            missing = [name for name in ours if name not in theirs]
+        needed, given = self.feature_names, dataset.feature_names
+        if needed is not None and given is not None and needed != given:
+            missing = [name for name in needed if name not in given]
             if missing:
                 shown = ", ".join(f"'{name}'" for name in missing[:5]) + (", ..." if len(missing) > 5 else "")
                 raise DataError(
-                    f"The model needs the {len(ours)} feature columns of its training. '{dataset.name}' lacks {shown}.",
+                    f"The model needs the {len(needed)} feature columns of its training. '{dataset.name}' lacks "
+                    f"{shown}.",
                     remedy="Add the columns under the same names.",
                 )
-            place = {name: number for number, name in enumerate(theirs)}
-            dataset = replace(dataset, x=select_columns(dataset.x, [place[name] for name in ours]), feature_names=ours)
-        elif dataset.num_features != self.model.in_features:
+            index = {name: number for number, name in enumerate(given)}
+            x = select_columns(dataset.x, [index[name] for name in needed])
+            return replace(dataset, x=x, feature_names=needed)
+        if dataset.num_features != self.model.in_features:
             raise DataError(
                 f"The model was trained on {self.model.in_features} feature columns. '{dataset.name}' has "
                 f"{dataset.num_features}.",
-                remedy="Give the same columns in the same order, or name them in both files.",
+                remedy="Use the same columns in the same order, or name them in both files.",
             )
         return dataset
 
     def save_pretrained(self, folder: Path | str, *, overwrite: bool = False) -> Path:
-        """Write the folder, whole or not at all.
+        """Write the folder. If writing fails, no partial folder remains.
 
         Args:
-            folder: Where to.
-            overwrite: Replace the model that is there.
-
-        Returns:
-            The folder.
+            folder: The folder to write.
+            overwrite: Replace an existing model.
 
         Raises:
-            UsageError: if something is there that may not be replaced, or is no model.
+            UsageError: if the folder exists and may not be replaced, or is not a model folder.
         """
         target = Path(folder)
         refuse_foreign(target, _WEIGHTS, "model")
         with atomic_folder(target, overwrite=overwrite) as temporary:
             tensors = {name: tensor.cpu().contiguous() for name, tensor in self.model.state_dict().items()}
             write_tensors(tensors, temporary / _WEIGHTS, {"format": "pt"})
-            write_json(self._to_json(), temporary / _CONFIG)
+            record = {
+                "format": FORMAT,
+                "edhnn_version": version("edhnn"),
+                "model_type": self.name,
+                "model_config": asdict(self.model.config),
+                "in_features": self.model.in_features,
+                "num_classes": self.model.num_classes,
+                "class_names": self.class_names,
+                "feature_names": self.feature_names,
+                "objective": asdict(self.objective),
+                "train_config": asdict(self.config),
+                "feature_scaling": None if self.scaling is None else asdict(self.scaling),
+                "reading": self.reading,
+            }
+            write_json(record, temporary / _CONFIG)
         return target
-
-    def _to_json(self) -> JsonObject:
-        return {
-            "format": FORMAT,
-            "edhnn_version": version("edhnn"),
-            "model_type": self.name,
-            "model_config": asdict(self.model.config),
-            "in_features": self.model.in_features,
-            "num_classes": self.model.num_classes,
-            "class_names": self.class_names,
-            "feature_names": self.feature_names,
-            "objective": asdict(self.objective),
-            "train_config": asdict(self.config),
-            "feature_scaling": None if self.scaling is None else asdict(self.scaling),
-            "reading": self.reading,
-        }
 
 
 def is_pretrained(folder: Path) -> bool:
-    """Whether a folder holds a single model; otherwise it may be a run's."""
+    """Return whether a folder holds a single model; otherwise it may be a run folder."""
     return (folder / _WEIGHTS).is_file()
 
 
 def from_pretrained(folder: Path | str) -> Pretrained:
-    """Read what `Pretrained.save_pretrained` wrote.
+    """Read a folder that `Pretrained.save_pretrained` wrote.
 
     Args:
         folder: A folder with ``model.safetensors`` and ``config.json``.
 
     Returns:
-        The model, ready to answer.
+        The model, ready to predict.
 
     Raises:
-        UsageError: if there is no such folder.
-        DataError: if it is damaged, or of a format this version does not know.
+        UsageError: if the folder is missing or not a model folder.
+        DataError: if it is damaged, or its format is not supported.
     """
     folder = Path(folder)
     if not is_pretrained(folder) and (folder / "splits").is_dir():
         raise UsageError(
-            f"'{folder}' must be a model folder. It is a run's, with a model for each split: "
+            f"'{folder}' must be a model folder. It is a run folder, with a model for each split: "
             f"'{folder / 'splits' / '00' / 'model'}'."
         )
     if not (folder / _CONFIG).is_file():
-        raise UsageError(f"'{folder}' must be a model folder, with {_CONFIG} and {_WEIGHTS}. It is not.")
-    facts = read_json(folder / _CONFIG)
-    if facts.get("format") != FORMAT:
+        raise UsageError(f"'{folder}' must be a model folder, with {_CONFIG} and {_WEIGHTS}. {_CONFIG} is missing.")
+    record = read_json(folder / _CONFIG)
+    if record.get("format") != FORMAT:
         raise DataError(
-            f"The model's format must be {FORMAT}. Got {facts.get('format')!r}, written by edhnn "
-            f"{facts.get('edhnn_version', 'of unknown version')}.",
+            f"The model's format must be {FORMAT}. Got {record.get('format')!r}, written by edhnn "
+            f"{record.get('edhnn_version', 'of unknown version')}.",
             path=folder / _CONFIG,
             remedy="Use that version of edhnn.",
         )
     try:
-        found = _from_facts(facts, folder)
+        pretrained = _from_record(record, folder)
     except (KeyError, TypeError, AttributeError, RuntimeError, UsageError) as error:
         raise DataError(
-            f"The model and its configuration must fit. They do not: {describe_error(error)}.",
-            path=folder,
-            remedy=_COPY,
+            f"The model does not match its configuration. Cause: {describe_error(error)}.", path=folder, remedy=_COPY
         ) from error
-    _check_counts(found, folder / _CONFIG)
-    return found
+    _check_counts(pretrained, folder / _CONFIG)
+    return pretrained
 
 
-def _check_counts(found: Pretrained, path: Path) -> None:
-    features, outputs = found.model.in_features, found.model.num_classes
-    scaling, objective = found.scaling, found.objective
+def _check_counts(pretrained: Pretrained, path: Path) -> None:
+    features, outputs = pretrained.model.in_features, pretrained.model.num_classes
+    scaling, objective = pretrained.scaling, pretrained.objective
     for what, values, count in (
-        ("class_names", found.class_names, outputs),
-        ("feature_names", found.feature_names, features),
+        ("class_names", pretrained.class_names, outputs),
+        ("feature_names", pretrained.feature_names, features),
         ("feature_scaling", None if scaling is None else scaling.mean, features),
         ("feature_scaling", None if scaling is None else scaling.scale, features),
         ("objective", objective.mean if objective.task == "regression" else None, outputs),
@@ -212,30 +207,26 @@ def _check_counts(found: Pretrained, path: Path) -> None:
             raise DataError(f"'{what}' must have {count} entries. Got {len(values)}.", path=path, remedy=_COPY)
 
 
-def _from_facts(facts: JsonObject, folder: Path) -> Pretrained:
+def _from_record(record: JsonObject, folder: Path) -> Pretrained:
     model = make_model(
-        facts["model_type"],
-        in_features=facts["in_features"],
-        num_classes=facts["num_classes"],
-        **facts["model_config"],
+        record["model_type"],
+        in_features=record["in_features"],
+        num_classes=record["num_classes"],
+        **record["model_config"],
     )
     tensors, _ = read_tensors(folder / _WEIGHTS, _COPY)
-    kinds = {tensor.dtype for tensor in tensors.values() if tensor.is_floating_point()}
-    if len(kinds) == 1:
-        model.to(kinds.pop())  # as it was saved: loading alone would round to 32 bits
+    types = {tensor.dtype for tensor in tensors.values() if tensor.is_floating_point()}
+    if len(types) == 1:
+        model.to(types.pop())  # the saved type, because load_state_dict would round to 32 bits
     model.load_state_dict(tensors)
-    scaling = facts["feature_scaling"]
+    scaling = record["feature_scaling"]
     return Pretrained(
-        name=facts["model_type"],
+        name=record["model_type"],
         model=model.eval(),
-        objective=Objective(**_with_tuples(facts["objective"])),
-        config=configure(TrainConfig, facts["train_config"]),
-        class_names=None if facts["class_names"] is None else tuple(facts["class_names"]),
-        feature_names=None if facts["feature_names"] is None else tuple(facts["feature_names"]),
-        scaling=None if scaling is None else Scaling(**_with_tuples(scaling)),
-        reading=facts.get("reading", {}),
+        objective=configure(Objective, record["objective"]),
+        config=configure(TrainConfig, record["train_config"]),
+        class_names=None if record["class_names"] is None else tuple(record["class_names"]),
+        feature_names=None if record["feature_names"] is None else tuple(record["feature_names"]),
+        scaling=None if scaling is None else configure(Scaling, scaling),
+        reading=record.get("reading", {}),
     )
-
-
-def _with_tuples(facts: dict[str, Any]) -> dict[str, Any]:
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in facts.items()}

@@ -1,10 +1,10 @@
-"""Search sizes by validation alone: trials one after another or side by side, resumable at every moment.
+"""Search sizes by validation scores: trials one after another or in parallel, resumable at every moment.
 
 The score is the mean validation metric over a few splits, of data without test labels: the labels of test nodes are
-removed before anything is computed from the data. A split is trained as `edhnn train` trains it, from the same seeds:
-trials differ in what was chosen and in nothing else, and a run with the winner's sizes has the same validation scores
-to the last bit. With one job the same seed gives the same trials and scores. With more, the grid's do not change
-either, but the next choice in the wide space depends on which trials have finished.
+removed before anything is computed from the data. A split is trained like in `edhnn train`, with the same seeds. So
+trials differ only in their parameters, and a run with the winner's sizes has the same validation scores bit for bit.
+With one job the same seed gives the same trials and scores. With several jobs this holds for the grid only: in the
+wide space the next choice depends on the trials that have finished.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from edhnn.runs.plan import Plan, choose_splits, plan_from_json
 from edhnn.runs.run import choose_jobs
 from edhnn.training.config import TrainConfig
 from edhnn.training.inputs import Device, find_device, make_inputs
-from edhnn.training.loop import EpochRecord, Watch, fit_inputs
+from edhnn.training.loop import EpochRecord, fit_inputs
 from edhnn.training.objective import check_split, check_trainable, labels_of, make_objective
 from edhnn.tuning.search import Search, TrialSummary, TuningResult
 from edhnn.typing import JsonObject
@@ -45,9 +45,9 @@ if TYPE_CHECKING:  # Optuna is an extra
 
     from edhnn.tuning.study import StudyFile
 
-_LOOK_SECONDS = 1.0
+_POLL_SECONDS = 1.0
 Show = Callable[[int, int], None]
-"""Sees the split and the epoch under way."""
+"""Called after every epoch with the numbers of the split and of the epoch."""
 
 
 def tune(
@@ -64,66 +64,62 @@ def tune(
 
     Args:
         dataset: Hypergraph, features and labels.
-        search: What is searched, and how many trials.
-        storage: An SQLite file, or ``sqlite:///FILE``; a search that it holds is resumed, and other processes may work
-            on it at the same time.
-        jobs: Trials at a time, each in a process of one thread; by rule for the grid and 1 for the wide space if not
-            given. With 1 this process trains them, with the threads torch has.
-        splits: The splits; the default ones (`choose_splits`) if not given. Labels of their test parts are not read.
-        should_stop: Checked after every epoch.
-        device: Where to train: ``cpu``, ``cuda``, ``mps``, ... or ``auto``; no part of the search.
+        search: The search: its space and the number of trials.
+        storage: An SQLite file, or ``sqlite:///FILE``. An existing search is resumed, and other processes may work on
+            it at the same time.
+        jobs: Number of trials at the same time, each in a process of one thread; by default 1 for the wide space, and
+            `choose_jobs` decides for the grid. With 1 this process trains them, with all threads of torch.
+        splits: The splits; by default those of `choose_splits`. Labels of their test parts are not read.
+        should_stop: Called after every epoch; if it returns true, the search stops.
+        device: The device: ``cpu``, ``cuda``, ``mps``, ... or ``auto``. It is not part of the search.
 
     Returns:
         The trials, ranked.
 
     Raises:
         MissingDependencyError: if Optuna is not installed.
-        UsageError: if the storage holds another search, or nothing is left to choose.
-        StoppedError: if asked to stop; the same call resumes.
+        UsageError: if the storage holds another search, or the space is empty.
+        StoppedError: if ``should_stop`` returned true; the same call resumes the search.
         EdhnnError: if no trial succeeded.
     """
-    _need_optuna()
-    begun = time.perf_counter()
-    if search.trials < 1:
-        raise UsageError(f"There must be at least 1 trial. Got {search.trials}.")
-    if jobs is not None and jobs < 1:
-        raise UsageError(f"There must be at least 1 job. Got {jobs}.")
-    splits = choose_splits(dataset, search.plan.num_splits) if splits is None else splits
-    if len(splits) != search.plan.num_splits:
-        raise UsageError(f"There must be {search.plan.num_splits} splits. Got {len(splits)}.")
-    judge = ValidationScore(dataset, splits, search.plan.train, find_device(device))
-    trials, importance = run_search(dataset, splits, search, judge, str(storage), jobs, should_stop)
-    minimise = not judge.in_percent
-    result = TuningResult(
-        dataset=dataset.name,
-        search=search,
-        metric=judge.metric,
-        minimise=minimise,
-        trials=[_in_units(trial, 1.0 if minimise else 100.0) for trial in trials],
-        importance=importance,
-        storage=str(storage),
-        seconds=round(time.perf_counter() - begun, 3),
-    )
-    if not result.ranking:
-        reasons = [trial.reason for trial in trials if trial.reason]
-        raise EdhnnError(
-            f"At least one trial must succeed. None did; the last reason: {reasons[-1] if reasons else 'unknown'}"
-        )
-    return result
-
-
-def _in_units(trial: TrialSummary, factor: float) -> TrialSummary:
-    score = None if trial.score is None else factor * trial.score
-    return replace(trial, score=score, scores=[factor * value for value in trial.scores])
-
-
-def _need_optuna() -> None:
     try:
         import optuna  # noqa: F401
     except ModuleNotFoundError as error:
         if error.name != "optuna":
             raise
         raise MissingDependencyError("optuna", "Searching sizes", "tune") from error
+    start = time.perf_counter()
+    if search.trials < 1:
+        raise UsageError(f"`trials=` must be at least 1. Got {search.trials}.")
+    if jobs is not None and jobs < 1:
+        raise UsageError(f"`jobs=` must be at least 1. Got {jobs}.")
+    splits = choose_splits(dataset, search.plan.num_splits) if splits is None else splits
+    if len(splits) != search.plan.num_splits:
+        raise UsageError(f"The plan needs {search.plan.num_splits} splits. Got {len(splits)}.")
+    judge = ValidationScore(dataset, splits, search.plan.train, find_device(device))
+    trials, importance = run_search(dataset, splits, search, judge, str(storage), jobs, should_stop)
+    factor = 100.0 if judge.in_percent else 1.0
+    result = TuningResult(
+        dataset=dataset.name,
+        search=search,
+        metric=judge.metric,
+        minimise=not judge.in_percent,
+        trials=[
+            replace(
+                trial,
+                score=None if trial.score is None else factor * trial.score,
+                scores=[factor * score for score in trial.scores],
+            )
+            for trial in trials
+        ],
+        importance=importance,
+        storage=str(storage),
+        seconds=round(time.perf_counter() - start, 3),
+    )
+    if not result.ranking:
+        reasons = [trial.reason for trial in trials if trial.reason]
+        raise EdhnnError(f"No trial succeeded. The last failure: {reasons[-1] if reasons else 'unknown'}")
+    return result
 
 
 @final
@@ -132,12 +128,12 @@ class ValidationScore:
 
     Args:
         dataset: The dataset.
-        splits: The splits; their test parts only tell which labels to remove.
-        config: Holds the transforms and the scaling, which all trials share.
-        device: Where to train.
+        splits: The splits; their test parts are used only to remove labels.
+        config: The transforms and the scaling, which all trials share.
+        device: The training device.
 
     Raises:
-        DataError: if the training and validation parts cannot be learned from.
+        DataError: if the training and validation parts are invalid.
     """
 
     def __init__(
@@ -156,44 +152,38 @@ class ValidationScore:
         """Train a split and return the validation metric of its selected epoch.
 
         Raises:
-            StoppedError: if asked to stop.
+            StoppedError: if ``should_stop`` returned true.
             DivergedError: if the loss stops being finite.
         """
+
+        def each_epoch(record: EpochRecord, snapshot: object) -> None:
+            del snapshot
+            show(number, record.epoch)
+            if should_stop():
+                raise StoppedError("Stopped.")
+
         seen, split = self.seen[number], self.splits[number]
         objective = make_objective(seen, split.train, plan.train.regression_loss)
-        model = plan.make_model(seen, objective, number)
-        watch = _watch(number, should_stop, show)
-        result = fit_inputs(
-            model, self.inputs, seen, split, objective, plan.train, seed=plan.split_seed(number), watch=watch
-        )
+        model, seed = plan.make_model(seen, objective, number), plan.split_seed(number)
+        result = fit_inputs(model, self.inputs, seen, split, objective, plan.train, seed=seed, watch=each_epoch)
         score = result.valid[objective.metric]
         if not math.isfinite(score):
             raise EdhnnError(f"The validation {objective.metric} must be finite. It is {score} in split {number}.")
         return score
 
     def sha256(self) -> str:
-        """Hash all that a search sees of the data."""
+        """Hash all data that a search uses."""
         return search_sha256(self.seen, self.splits)
 
 
 def without_test_labels(dataset: NodeDataset, split: Split) -> NodeDataset:
-    """Remove the labels of a split's test nodes; the number of classes stays known."""
+    """Remove the labels of a split's test nodes without changing the number of classes."""
     y = labels_of(dataset).clone()
     y[split.test] = UNLABELLED if dataset.task == "classification" else torch.nan
     names = dataset.class_names
     if names is None and dataset.num_classes is not None:
         names = tuple(range(dataset.num_classes))
     return replace(dataset, y=y, class_names=names)
-
-
-def _watch(number: int, should_stop: Callable[[], bool], show: Show) -> Watch:
-    def each_epoch(record: EpochRecord, snapshot: object) -> None:
-        del snapshot
-        show(number, record.epoch)
-        if should_stop():
-            raise StoppedError("Stopped.")
-
-    return each_epoch
 
 
 def run_search(
@@ -205,30 +195,30 @@ def run_search(
     jobs: int | None,
     should_stop: Callable[[], bool],
 ) -> tuple[list[TrialSummary], dict[str, float]]:
-    """Do the trials that are left; return all of them and how much each parameter mattered.
+    """Run the unfinished trials. Return all trials and the importance of each parameter.
 
     Raises:
         UsageError: if the storage holds another search.
-        StoppedError: if asked to stop.
+        StoppedError: if ``should_stop`` returned true.
         WorkerError: if a process failed.
     """
     from edhnn.tuning.study import StudyFile, quiet
 
     with quiet():
         study = StudyFile(storage, search, search.facts(dataset.name, judge.sha256()), minimise=not judge.in_percent)
-        left = study.wanted - _finished(study.summaries())
-        count = min(jobs or _choose_jobs(dataset, search, left, judge.device), max(left, 1))
-        bar = DelayedBar("Tuning", study.wanted, in_bytes=False)
+        unfinished = study.num_trials - _finished(study.summaries())
+        count = min(jobs or _choose_jobs(dataset, search, unfinished, judge.device), max(unfinished, 1))
+        bar = DelayedBar("Tuning", study.num_trials, in_bytes=False)
         try:
             if count > 1:
                 _work_in_processes(study, dataset, splits, storage, count, judge.device, should_stop, bar)
-                if should_stop():  # Ctrl-C reaches the processes too, and they may have left first
+                if should_stop():  # Ctrl-C reaches the processes too, and they may have exited first
                     raise StoppedError("Stopped.")
             else:
                 work(study, judge, should_stop, bar.show)
         except StoppedError as stopped:
             done = _finished(study.summaries())
-            raise StoppedError(f"Stopped; {done} of {study.wanted} trials are finished and saved.") from stopped
+            raise StoppedError(f"Stopped. {done} of {study.num_trials} trials are finished and saved.") from stopped
         finally:
             bar.close()
         trials, importance = study.summaries(), study.importance()
@@ -239,47 +229,53 @@ def run_search(
 def work(
     study: StudyFile, judge: ValidationScore, should_stop: Callable[[], bool], show: Callable[[int, str], None]
 ) -> None:
-    """Do trials until as many as wanted are done.
+    """Run trials until the requested number is finished.
 
     Args:
         study: The trials.
         judge: Trains and scores them.
-        should_stop: Checked after every epoch.
+        should_stop: Called after every epoch.
         show: Called after every epoch with the number of finished trials and a note.
 
     Raises:
-        StoppedError: if asked to stop; the trial under way is queued again with its finished splits.
+        StoppedError: if ``should_stop`` returned true; the unfinished trial is queued again with its finished splits.
     """
     while True:
         with study.take() as trial:
             if trial is None:
                 return
             try:
-                _try(trial, study, judge, should_stop, _shower(study, show))
+                _run_trial(trial, study, judge, should_stop, show)
             except StoppedError:
                 study.give_back(trial)
                 raise
-            except EdhnnError as error:  # it diverged, or the model refuses this choice
+            except EdhnnError as error:  # it diverged, or its parameters are invalid for the model
                 study.fail(trial, str(error))
 
 
-def _try(trial: Trial, study: StudyFile, judge: ValidationScore, should_stop: Callable[[], bool], show: Show) -> None:
+def _run_trial(
+    trial: Trial,
+    study: StudyFile,
+    judge: ValidationScore,
+    should_stop: Callable[[], bool],
+    show: Callable[[int, str], None],
+) -> None:
+    done = _finished(study.summaries())
+
+    def show_epoch(split: int, epoch: int) -> None:
+        show(done, f" trial {done}, split {split}, epoch {epoch}")
+
     plan = study.search.plan_of(trial.params)
     known: list[float] = trial.user_attrs.get("scores", [])
     scores: list[float] = []
     for number in range(plan.num_splits):
-        scores.append(known[number] if number < len(known) else judge(plan, number, should_stop, show))
+        scores.append(known[number] if number < len(known) else judge(plan, number, should_stop, show_epoch))
         trial.report(scores[-1], number)
         trial.set_user_attr("scores", scores)  # a retry inherits them
         if number + 1 < plan.num_splits and trial.should_prune():
             study.prune(trial)
             return
     study.finish(trial, statistics.fmean(scores))
-
-
-def _shower(study: StudyFile, show: Callable[[int, str], None]) -> Show:
-    done = _finished(study.summaries())
-    return lambda split, epoch: show(done, f" trial {done}, split {split}, epoch {epoch}")
 
 
 def _work_in_processes(
@@ -292,53 +288,53 @@ def _work_in_processes(
     should_stop: Callable[[], bool],
     bar: DelayedBar,
 ) -> None:
-    looked = 0.0
+    last_poll = 0.0
 
-    def look() -> None:
-        nonlocal looked
-        if time.monotonic() - looked >= _LOOK_SECONDS:
-            looked = time.monotonic()
+    def poll() -> None:
+        nonlocal last_poll
+        if time.monotonic() - last_poll >= _POLL_SECONDS:
+            last_poll = time.monotonic()
             bar.show(_finished(study.summaries()))
 
     with _call_folder(study) as folder:
         write_training_data(dataset, folder / "inputs.safetensors")
         write_splits(splits, folder / "splits.npz")
-        asked = {**asdict(study.search), "storage": storage}
-        (folder / "search.json").write_text(json.dumps(asked), encoding="utf-8")
+        record = {**asdict(study.search), "storage": storage}
+        (folder / "search.json").write_text(json.dumps(record), encoding="utf-8")
         run_processes(
             "edhnn.tuning.run:work_in_folder",
             [str(folder), str(device)],
             count=count,
             threads=1,
             should_stop=should_stop,
-            look=look,
+            look=poll,
         )
 
 
 @contextmanager
 def _call_folder(study: StudyFile) -> Iterator[Path]:
-    """Make a folder for what workers read; remove those of processes that died."""
-    with ExitStack() as held:
-        with study.alone():
+    """Create a folder with the data of the workers. Remove the folders of processes that died."""
+    with ExitStack() as stack:
+        with study.exclusive():
             for old in study.work.glob("call-*"):
-                with locked(old / "lock") as dead:
-                    if dead:
+                with locked(old / "lock") as abandoned:
+                    if abandoned:
                         shutil.rmtree(old, ignore_errors=True)
             folder = Path(tempfile.mkdtemp(prefix="call-", dir=study.work))
-            held.callback(shutil.rmtree, folder, ignore_errors=True)
-            held.enter_context(locked(folder / "lock"))
+            stack.callback(shutil.rmtree, folder, ignore_errors=True)
+            stack.enter_context(locked(folder / "lock"))
         yield folder
 
 
 def work_in_folder(path: str, device: str, should_stop: Callable[[], bool]) -> None:
-    """Do the trials of the search that the parent wrote to a folder (the worker of `parallel.run_processes`)."""
+    """Run trials of the search that the parent wrote to a folder (the worker of `parallel.run_processes`)."""
     from edhnn.tuning.study import StudyFile, quiet
 
     torch.set_num_threads(1)
     folder = Path(path)
-    asked: JsonObject = json.loads((folder / "search.json").read_text(encoding="utf-8"))
-    storage, plan, fixed = asked.pop("storage"), plan_from_json(asked.pop("plan")), tuple(asked.pop("fixed"))
-    search = Search(plan=plan, fixed=fixed, **asked)
+    record: JsonObject = json.loads((folder / "search.json").read_text(encoding="utf-8"))
+    storage, plan, fixed = record.pop("storage"), plan_from_json(record.pop("plan")), tuple(record.pop("fixed"))
+    search = Search(plan=plan, fixed=fixed, **record)
     dataset, splits = read_training_data(folder / "inputs.safetensors"), RunFolder(folder).read_splits()
     judge = ValidationScore(dataset, splits, plan.train, find_device(device))
     facts = search.facts(dataset.name, judge.sha256())
@@ -348,14 +344,14 @@ def work_in_folder(path: str, device: str, should_stop: Callable[[], bool]) -> N
         study.close()
 
 
-def _choose_jobs(dataset: NodeDataset, search: Search, left: int, device: torch.device) -> int:
-    """Choose one for the wide space, where more make trials depend on timing; else by rule, for the grid's largest."""
+def _choose_jobs(dataset: NodeDataset, search: Search, unfinished: int, device: torch.device) -> int:
+    """Choose 1 for the wide space, where more would make trials depend on timing; else as for the largest sizes."""
     if search.space == "wide":
         return 1
     from edhnn.tuning.study import paper_space
 
     largest = {name: values.choices[-1] for name, values in paper_space(search.plan.model, search.fixed).items()}
-    return choose_jobs(dataset, search.plan_of(largest), left, device)
+    return choose_jobs(dataset, search.plan_of(largest), unfinished, device)
 
 
 def _finished(trials: Sequence[TrialSummary]) -> int:

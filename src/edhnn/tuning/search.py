@@ -1,7 +1,7 @@
-"""What a search for sizes chooses from and what it found; the winner as a configuration file.
+"""A search for sizes and its result; the winner as a configuration file.
 
-A search chooses from the paper's grid of depth and width, or from more. A parameter is the name of an option of the
-model or of training; options that the user has set are not searched.
+A search chooses from the paper's grid of depth and width, or from a wider space. A parameter is the name of an option
+of the model or of training. Options that the user has set are not searched.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _TRAINING = ("learning_rate", "weight_decay")
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Search:
-    """A search to be made.
+    """The definition of a search.
 
     Attributes:
-        plan: What all trials share: model, options that are not searched, training, number of splits, seed.
-        trials: How many trials, those of earlier calls included; a grid has no more than its points.
-        space: ``paper`` for the paper's grid of depth and width, ``wide`` for more (`edhnn.tuning.search`).
-        fixed: Names of options that are not searched, because they were set.
-        prune: Whether a trial is given up when its split is worse than the median of the others'.
+        plan: The common plan of all trials: model, options that are not searched, training, number of splits, seed.
+        trials: Number of trials, including those of earlier calls; a grid has no more trials than points.
+        space: ``paper`` for the paper's grid of depth and width, ``wide`` for more parameters (`edhnn.tuning.study`).
+        fixed: Names of options that are not searched, because the user has set them.
+        prune: Whether to abandon a trial if its split is worse than the median of the other trials.
     """
 
     plan: Plan
@@ -50,7 +50,7 @@ class Search:
         return replace(self.plan, options={**self.plan.options, **options}, train=replace(self.plan.train, **train))
 
     def facts(self, dataset: str, data_sha256: str) -> JsonObject:
-        """Return all that decides scores and trials, as JSON gives it back; the number of trials does not."""
+        """Return everything that determines scores and trials, as JSON; the number of trials does not."""
         facts = {
             "edhnn_version": version("edhnn"),
             "dataset": dataset,
@@ -78,13 +78,13 @@ class TrialSummary:
     """A trial.
 
     Attributes:
-        number: Its place; a trial that was stopped and asked again keeps one place.
+        number: Its number; a trial that was stopped and queued again keeps its number.
         state: ``complete``, ``pruned``, ``fail``, ``running`` or ``waiting``.
         score: The mean validation metric over all splits.
-        scores: That of each split so far.
-        params: What was chosen.
-        reason: Why it failed.
-        seconds: Time spent since it was last asked.
+        scores: The metric of each finished split.
+        params: The chosen parameters.
+        reason: The error message of a failed trial.
+        seconds: Time since its last start.
     """
 
     number: int
@@ -99,16 +99,16 @@ class TrialSummary:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TuningResult:
-    """What a search found. Shares are in percent, errors in the labels' units.
+    """The result of a search. Accuracies and F1 are in percent, errors in the units of the labels.
 
     Attributes:
         dataset: Name of the dataset.
-        search: What was searched.
-        metric: What a score is.
-        minimise: Whether less is better.
-        trials: All trials, in the order they were asked, or that of the grid.
-        importance: How much each parameter mattered; empty while there are few trials.
-        storage: Where the study is.
+        search: The search.
+        metric: The metric of the scores.
+        minimise: Whether smaller scores are better.
+        trials: All trials, in the order of their start or of the grid.
+        importance: Importance of each parameter; empty if there are too few trials.
+        storage: The file of the study.
         seconds: Wall time of this call.
     """
 
@@ -123,7 +123,7 @@ class TuningResult:
 
     @property
     def ranking(self) -> list[TrialSummary]:
-        """Complete trials, the best first; among equals the one of the lowest number."""
+        """The complete trials, the best first; equal trials by their number."""
         done = [trial for trial in self.trials if trial.score is not None]
         return sorted(done, key=lambda trial: (trial.score or 0.0) * (1 if self.minimise else -1))
 

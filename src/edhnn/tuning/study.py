@@ -1,11 +1,11 @@
-"""A search in Optuna: the space of its choices, and its trials in a file that many processes may work on at once.
+"""A search in Optuna: its space, and its trials in a file that many processes may use at the same time.
 
-Optuna keeps the trials in an SQLite file and queues them again. What it cannot do is done here, by file locks that the
-system releases when a process ends: a running trial whose lock is free belongs to a process that died, and is queued
-again at once; and trials are asked by one process at a time, so no two get the same choice. ADR 0017 gives the reasons.
+Optuna stores the trials in an SQLite file and queues them again. This module adds file locks, which the system releases
+when a process ends. A running trial whose lock is free belongs to a process that died; it is queued again at once. One
+process at a time asks for a trial, so no two processes get the same one. ADR 0017 gives the reasons.
 
-The sampler is made anew for every trial, from the seed and the trial's place. So one process asks for the same trials
-whether or not it was interrupted.
+Every trial has a new sampler, made from the seed and the trial's number. So one process runs the same trials whether or
+not it was interrupted.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from contextlib import ExitStack, contextmanager
 from copy import deepcopy
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, Final, final
+from typing import Any, Final, TypeVar, final
 
 import numpy as np
 import optuna
@@ -34,11 +34,12 @@ from edhnn.seeding import derive_seed
 from edhnn.tuning.search import Search, TrialSummary, rounded
 from edhnn.typing import JsonObject
 
+Distribution = TypeVar("Distribution", bound=BaseDistribution)
 _SQLITE: Final = "sqlite:///"
 _JOURNAL: Final = b'{"op_code":'
-_PATIENCE = 600.0
-_DEATHS = 3
-_FEW_TRIALS = 4
+_LOCK_SECONDS = 600.0
+_MAX_DEATHS = 3
+_MIN_TRIALS = 4
 DEPTHS: Final = (1, 2, 4, 6, 8)
 """Iterations, or layers where a model has no iterations. Paper: Appendix F.3."""
 WIDTHS: Final = (96, 128, 256, 512)
@@ -81,37 +82,35 @@ def storage_path(storage: str) -> Path:
     """Return the file of a storage.
 
     Raises:
-        UsageError: if it is an address of something else than an SQLite file.
+        UsageError: if it is not a file.
     """
     if storage.startswith(_SQLITE) and len(storage) > len(_SQLITE):
         return Path(storage.removeprefix(_SQLITE))
     if "://" in storage or storage == ":memory:":
-        raise UsageError(f"--storage takes a file or sqlite:///FILE. Got '{storage}'.")
+        raise UsageError(f"`storage=` must be a file or sqlite:///FILE. Got '{storage}'.")
     return Path(storage)
 
 
 def open_storage(path: Path) -> RDBStorage:
-    """Open an SQLite file of Optuna's, and make it if there is none.
+    """Open an SQLite file of Optuna, or create it.
 
     Raises:
-        DataError: if the file holds something else; it is left as it is.
+        DataError: if the file is not such a file; it is not changed.
     """
-    remedy = "Choose another file with --storage."
+    remedy = "Choose another file with `storage=`."
     if path.is_file():
         with path.open("rb") as stream:
             if stream.read(len(_JOURNAL)) == _JOURNAL:
                 raise DataError(
-                    "The file is a journal of Optuna's, which earlier versions of edhnn wrote; this one writes SQLite.",
+                    "The file is an Optuna journal of an earlier version of edhnn. This version uses SQLite.",
                     path=path,
                     remedy=f"{remedy} To keep the trials, copy the study with optuna.copy_study.",
                 )
     try:
-        return RDBStorage(f"{_SQLITE}{path}", engine_kwargs={"connect_args": {"timeout": _PATIENCE}})
+        return RDBStorage(f"{_SQLITE}{path}", engine_kwargs={"connect_args": {"timeout": _LOCK_SECONDS}})
     except (ValueError, KeyError, RuntimeError, DatabaseError) as error:
         first = str(error).splitlines()[0]
-        raise DataError(
-            f"The file must be a database of Optuna's. Cause: {first}.", path=path, remedy=remedy
-        ) from error
+        raise DataError(f"The file must be an Optuna database. Cause: {first}.", path=path, remedy=remedy) from error
 
 
 @final
@@ -120,13 +119,13 @@ class StudyFile:
 
     Args:
         storage: An SQLite file, or ``sqlite:///FILE``.
-        search: What is searched.
-        facts: All that decides the scores; a study of other facts is refused.
-        minimise: Whether less is better.
+        search: The search.
+        facts: Everything that determines the scores (`Search.facts`).
+        minimise: Whether smaller scores are better.
 
     Raises:
-        UsageError: if the file holds a study of the same name and other facts, or nothing is left to choose.
-        DataError: if the file cannot be read as a study.
+        UsageError: if the file holds a study of the same name and other facts, or the space is empty.
+        DataError: if the file is not a study.
     """
 
     def __init__(self, storage: str, search: Search, facts: JsonObject, *, minimise: bool) -> None:
@@ -142,9 +141,9 @@ class StudyFile:
             self._space |= grid
         else:
             self._space |= wide_space(search.plan.model, search.plan.options, search.fixed)
-        self.wanted = search.trials if self._grid is None else min(search.trials, len(self._grid))
+        self.num_trials = search.trials if self._grid is None else min(search.trials, len(self._grid))
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self.alone():
+        with self.exclusive():
             self._storage = open_storage(self.path)
             self._study = optuna.create_study(
                 storage=self._storage,
@@ -154,7 +153,7 @@ class StudyFile:
                 sampler=optuna.samplers.RandomSampler(),
                 pruner=optuna.pruners.MedianPruner() if search.prune else optuna.pruners.NopPruner(),
             )
-            _check_same(self._study.user_attrs.get("facts"), facts, storage)
+            _check_same(self._study.user_attrs.get("facts", facts), facts, storage)
             self._study.set_user_attr("facts", facts)
 
     def close(self) -> None:
@@ -164,14 +163,14 @@ class StudyFile:
 
     @contextmanager
     def take(self) -> Iterator[Trial | None]:
-        """Hold the next trial; ``None`` if as many as wanted are finished or held by others."""
-        with ExitStack() as held:
-            with self.alone():
+        """Lock the next trial; ``None`` if all requested trials are finished or locked by other processes."""
+        with ExitStack() as stack:
+            with self.exclusive():
                 trial = self._next()
                 if trial is not None:
                     lock = self._lock_of(trial.number)
-                    held.enter_context(locked(lock))
-                    held.callback(lock.unlink, missing_ok=True)
+                    stack.enter_context(locked(lock))
+                    stack.callback(lock.unlink, missing_ok=True)
             yield trial
 
     def finish(self, trial: Trial, value: float) -> None:
@@ -179,7 +178,7 @@ class StudyFile:
         self._study.tell(trial, value)
 
     def prune(self, trial: Trial) -> None:
-        """Give the trial up: others were better so far."""
+        """Abandon the trial, because other trials are better so far."""
         self._study.tell(trial, state=TrialState.PRUNED)
 
     def fail(self, trial: Trial, reason: str) -> None:
@@ -188,56 +187,56 @@ class StudyFile:
         self._study.tell(trial, state=TrialState.FAIL)
 
     def give_back(self, trial: Trial) -> None:
-        """Queue a trial that was stopped again."""
-        with self.alone():
+        """Queue a stopped trial again."""
+        with self.exclusive():
             self._retry(trial.number)
 
     def summaries(self) -> list[TrialSummary]:
-        """List the trials that count: in the order they were asked, on a grid in its order."""
+        """List the trials that count, in the order of their start or of the grid."""
         trials = self._counting()
         if (grid := self._grid) is not None:
             trials.sort(key=lambda trial: grid.index(_params(trial)))
         return [_summary(number, trial) for number, trial in enumerate(trials)]
 
     def importance(self) -> dict[str, float]:
-        """Compute how much each parameter mattered, as shares of 1; nothing while there are few trials."""
+        """Compute the importance of each parameter; the sum is 1. Return nothing if there are too few trials."""
         done = self._study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
-        if len(done) < _FEW_TRIALS or len({trial.value for trial in done}) < 2:
+        if len(done) < _MIN_TRIALS or len({trial.value for trial in done}) < 2:
             return {}
         shares = optuna.importance.get_param_importances(self._study, params=list(self._space))
         return {name: float(share) for name, share in shares.items()}
 
     def _next(self) -> Trial | None:
         for trial in self._study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
-            with locked(self._lock_of(trial.number)) as dead:
-                if dead:
+            with locked(self._lock_of(trial.number)) as abandoned:
+                if abandoned:
                     self._retry(trial.number, died=True)
                     self._lock_of(trial.number).unlink(missing_ok=True)
         counting = self._counting()
         waiting = [trial for trial in counting if trial.state == TrialState.WAITING]
-        if len(counting) - len(waiting) >= self.wanted:
+        if len(counting) - len(waiting) >= self.num_trials:
             return None
         if not waiting and self._grid is not None:
-            taken = [_params(trial) for trial in counting]
-            self._study.enqueue_trial(next(point for point in self._grid if point not in taken))
+            used = [_params(trial) for trial in counting]
+            self._study.enqueue_trial(next(point for point in self._grid if point not in used))
         elif not waiting:
             seed = derive_seed(self.search.plan.seed, "trial", len(counting)) % 2**32
             self._study.sampler = optuna.samplers.TPESampler(seed=seed, constant_liar=True)
         return self._study.ask(self._space)
 
     def _retry(self, number: int, *, died: bool = False) -> None:
-        """Queue a trial again, with the scores of its finished splits, then fail the old one.
+        """Queue a trial again, with the scores of its finished splits, then mark the old one as failed.
 
-        A kill between the two steps leaves a running trial that has been queued again already: it is only failed.
+        After a kill between the two steps the running trial is queued again already, so it is only marked.
         """
         trials = self._study.get_trials(deepcopy=False)
         trial = deepcopy(next(one for one in trials if one.number == number))
-        if trial.state != TrialState.RUNNING:  # its holder finished it just before
+        if trial.state != TrialState.RUNNING:  # its process has just finished it
             return
         if number not in _retried(trials):
             deaths = trial.user_attrs.get("deaths", 0) + died
             trial.user_attrs = {**trial.user_attrs, "deaths": deaths}
-            if deaths < _DEATHS:
+            if deaths < _MAX_DEATHS:
                 RetryHeartbeatStaleTrialCallback()(self._study, trial)
             else:
                 reason = f"Its process died {deaths} times, perhaps because memory ran out."
@@ -253,7 +252,7 @@ class StudyFile:
         self._study.tell(number, state=TrialState.FAIL)
 
     def _counting(self) -> list[FrozenTrial]:
-        """List the trials without those that were queued again."""
+        """List all trials except those that were queued again."""
         trials = self._study.get_trials(deepcopy=False)
         retried = _retried(trials)
         return [trial for trial in trials if trial.number not in retried]
@@ -262,22 +261,20 @@ class StudyFile:
         return self._locks / f"trial-{number}.lock"
 
     @contextmanager
-    def alone(self) -> Iterator[None]:
-        """Keep other processes from asking for a trial within the block."""
-        with locked(self._locks / "ask.lock", wait=_PATIENCE) as mine:
-            if not mine:
+    def exclusive(self) -> Iterator[None]:
+        """Prevent other processes from taking a trial within the block."""
+        with locked(self._locks / "ask.lock", wait=_LOCK_SECONDS) as acquired:
+            if not acquired:
                 raise EdhnnError(f"The study in '{self.path}' was locked by another process for ten minutes.")
             yield
 
 
-def _check_same(known: JsonObject | None, asked: JsonObject, storage: str) -> None:
-    if known is None:
-        return
-    other = [name for name in asked if known.get(name) != asked[name]]
-    if other:
-        shown = "; ".join(f"{name} is {known.get(name)!r} there, {asked[name]!r} here" for name in other[:3])
+def _check_same(old: JsonObject, new: JsonObject, storage: str) -> None:
+    different = [name for name in new if old.get(name) != new[name]]
+    if different:
+        shown = "; ".join(f"{name} is {old.get(name)!r} there, {new[name]!r} here" for name in different[:3])
         raise UsageError(
-            f"The study in '{storage}' is another one: {shown}. Ask for the same, or choose another --storage."
+            f"'{storage}' holds a different study: {shown}. Use the same settings, or choose another `storage=`."
         )
 
 
@@ -303,10 +300,10 @@ def _summary(number: int, trial: FrozenTrial) -> TrialSummary:
 
 
 def paper_space(model: str, fixed: Collection[str]) -> dict[str, CategoricalDistribution]:
-    """Return depth and width, as far as the model has them and they are not fixed.
+    """Return the grid of depth and width: those that the model has and that are not fixed.
 
     Raises:
-        UsageError: if nothing is left to choose.
+        UsageError: if the space is empty.
     """
     known = [option.name for option in fields(MODELS[model].config)]
     space = {
@@ -314,9 +311,7 @@ def paper_space(model: str, fixed: Collection[str]) -> dict[str, CategoricalDist
         for names, values in _GRID
         if any(name in known for name in names)
     }
-    left = {name: values for name, values in space.items() if name not in fixed}
-    _check_left(left, space, model)
-    return left
+    return _without_fixed(space, fixed, model)
 
 
 def wide_space(model: str, options: Mapping[str, Any], fixed: Collection[str]) -> dict[str, BaseDistribution]:
@@ -331,28 +326,28 @@ def wide_space(model: str, options: Mapping[str, Any], fixed: Collection[str]) -
         A distribution for each parameter.
 
     Raises:
-        UsageError: if nothing is left to choose.
+        UsageError: if the space is empty.
     """
     known = {option.name for option in fields(MODELS[model].config)}
     if options.get("update") == "concat":
         known.discard("restart")
     space = {name: _WIDE[name] for name in _WIDE if name in known} | _TRAINING_FIELDS
-    left = {name: values for name, values in space.items() if name not in fixed}
-    _check_left(left, space, model)
-    return left
+    return _without_fixed(space, fixed, model)
 
 
 def grid_points(space: Mapping[str, CategoricalDistribution], seed: int) -> list[dict[str, Any]]:
-    """List all points of a grid in an order drawn by the seed, so that a search cut short has seen all regions."""
+    """List all points of a grid in an order drawn by the seed, so that a short search covers all regions."""
     names = list(space)
     points = [dict(zip(names, values, strict=True)) for values in itertools.product(*(space[n].choices for n in names))]
     order = np.random.RandomState(seed % 2**32).permutation(len(points))
-    return [points[place] for place in order]
+    return [points[index] for index in order]
 
 
-def _check_left(left: Collection[str], space: Collection[str], model: str) -> None:
-    if not left:
+def _without_fixed(space: dict[str, Distribution], fixed: Collection[str], model: str) -> dict[str, Distribution]:
+    searched = {name: values for name, values in space.items() if name not in fixed}
+    if not searched:
         raise UsageError(
-            f"A search must have something to choose. '{model}' has {', '.join(space) or 'nothing'} in this space, and "
-            "all of it is set. Leave out a --set, or use --space wide."
+            f"The search space is empty. '{model}' has these parameters in it: {', '.join(space) or 'none'}; all of "
+            "them are set. Set fewer options, or use `space='wide'`."
         )
+    return searched
