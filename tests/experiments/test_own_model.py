@@ -1,4 +1,4 @@
-"""A model that a user registers runs in experiments, reports and searches like ours, worker processes included."""
+"""A user's registered model works in experiments, reports and searches, also in worker processes."""
 
 import sys
 
@@ -37,7 +37,7 @@ dataset = "csbm-1"
 
 @pytest.fixture
 def name(tmp_path, monkeypatch):
-    """Register a user's model in a module that only this process can find; return the model's name."""
+    """Register a model in a module that only this process can import; return its name."""
     name = f"own_{tmp_path.name.replace('-', '_')}"
     (tmp_path / f"{name}.py").write_text(MINE.replace("{name}", name))
     monkeypatch.syspath_prepend(str(tmp_path))
