@@ -203,10 +203,10 @@ def test_experiments_are_found_by_name_group_and_file(tmp_path):
 
 def test_two_experiments_with_one_name_are_an_error_and_duplicates_are_removed(tmp_path):
     (tmp_path / "table2.toml").write_text(GOOD)
-    mine = str(tmp_path / "table2.toml")
-    assert len(choose_experiments(["smoke", "smoke-depth", mine, mine])) == 3
+    file = str(tmp_path / "table2.toml")
+    assert len(choose_experiments(["smoke", "smoke-depth", file, file])) == 3
     with pytest.raises(UsageError, match="'table2' occurs twice"):
-        choose_experiments(["table2", mine])
+        choose_experiments(["table2", file])
 
 
 def test_jobs_are_ordered_by_split_without_duplicates():

@@ -69,7 +69,11 @@ NO_NUMBERS = Published(numbers={})
 
 def published_names() -> list[str]:
     """List the tables whose printed numbers are packaged."""
-    files = resources.files("edhnn.experiments").joinpath("published").iterdir()
+    return _toml_names("published")
+
+
+def _toml_names(folder: str) -> list[str]:
+    files = resources.files("edhnn.experiments").joinpath(folder).iterdir()
     return sorted(Path(file.name).stem for file in files if file.name.endswith(".toml"))
 
 
@@ -221,8 +225,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 @cache
 def experiment_names() -> tuple[str, ...]:
     """List the names of the packaged experiments."""
-    files = resources.files("edhnn.experiments").joinpath("specs").iterdir()
-    return tuple(sorted(Path(file.name).stem for file in files if file.name.endswith(".toml")))
+    return tuple(_toml_names("specs"))
 
 
 @cache
