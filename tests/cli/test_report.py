@@ -69,8 +69,8 @@ def test_records_of_other_experiments_are_mentioned(tmp_path):
     write_own(tmp_path)
     done = run("--results", tmp_path / "results", "--out", tmp_path / "out")
     assert done.exception.exit_code == 2
-    assert "are of mine. Name what to show" in str(done.exception)
-    assert f"edhnn report mine.toml --results {tmp_path / 'results'}" in str(done.exception)
+    assert "are of mine. Name the experiments to show" in str(done.exception)
+    assert "`edhnn report mine.toml`" in str(done.exception)
     write_records(tmp_path / "results", made_records(packaged_experiment("table7"), lambda cell, split: 0.5, splits=1))
     done = run("--results", tmp_path / "results", "--out", tmp_path / "out")
     assert done.exit_code == 0
@@ -82,7 +82,7 @@ def test_floors_of_one_experiment_do_not_include_others_that_share_them(tmp_path
     floors = made_records(packaged_experiment("smoke"), lambda cell, split: 50.0 if cell.row == "MLP" else None)
     write_records(tmp_path / "results", floors)
     done = run("--results", tmp_path / "results", "--out", tmp_path / "out")
-    assert "edhnn report smoke --results" in str(done.exception)
+    assert "`edhnn report smoke`" in str(done.exception)
     assert run("smoke", "--results", tmp_path / "results", "--out", tmp_path / "out").exit_code == 0
 
 
@@ -90,4 +90,4 @@ def test_shared_records_do_not_count_as_records_of_a_named_experiment(tmp_path):
     floors = made_records(packaged_experiment("table2"), lambda cell, split: 50.0 if cell.row == "MLP" else None)
     write_records(tmp_path / "results", floors)
     done = run("figure2", "--results", tmp_path / "results", "--out", tmp_path / "out")
-    assert "A report needs records of figure2. There are none" in str(done.exception)
+    assert "No records of figure2 in" in str(done.exception)

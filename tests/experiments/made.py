@@ -1,4 +1,4 @@
-"""Records made up for tests: as `edhnn run` would write them, with scores of our choosing."""
+"""Synthetic records for tests, in the format of `edhnn run`, with chosen scores."""
 
 from edhnn.experiments.jobs import Job, cells_of
 from edhnn.experiments.records import Records
@@ -23,7 +23,7 @@ def made_record(cell, split, value, **more):
 
 
 def made_records(experiment, value, *, splits=None, epochs=None, **more):
-    """A record for every cell and split; ``value(cell, split)`` is its score, ``None`` for no record."""
+    """Return a record for every cell and split with score ``value(cell, split)``; none if that is ``None``."""
     return [
         made_record(cell, split, score, **more)
         for cell in cells_of(experiment, epochs)

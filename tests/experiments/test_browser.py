@@ -1,4 +1,4 @@
-"""The page of the smallest experiments in a real browser: no errors, tables sort, plots draw, nothing overflows."""
+"""The page of the smallest experiments in a browser: no errors, tables sort, plots are drawn, nothing overflows."""
 
 import subprocess
 import sys
@@ -19,7 +19,7 @@ def page(smoke_results, tmp_path_factory):
 
 @pytest.fixture
 def opened(browser, page):
-    """The page, freshly opened, offline."""
+    """The page, opened offline."""
     browser.execute_cdp_cmd("Network.enable", {})
     browser.execute_cdp_cmd(
         "Network.emulateNetworkConditions",
@@ -36,21 +36,21 @@ def resize(browser, width):
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
 
 
-def column(browser, place):
-    """The texts of a column of the first table, top to bottom, as numbers where they are."""
+def column(browser, index):
+    """Return the numbers of a column of the first table, from top to bottom."""
     script = """
     const table = document.querySelector('#smoke').closest('section').querySelector('table');
     const rows = table.querySelectorAll('tbody tr');
     return [...rows].filter((row) => row.offsetParent && !row.matches('.group'))
         .map((row) => row.cells[arguments[0]].dataset.sort);
     """
-    return [None if text is None else float(text) for text in browser.execute_script(script, place)]
+    return [None if text is None else float(text) for text in browser.execute_script(script, index)]
 
 
-def heading(browser, place):
+def heading(browser, index):
     from selenium.webdriver.common.by import By
 
-    return browser.find_elements(By.CSS_SELECTOR, "table.sortable")[0].find_elements(By.TAG_NAME, "th")[place]
+    return browser.find_elements(By.CSS_SELECTOR, "table.sortable")[0].find_elements(By.TAG_NAME, "th")[index]
 
 
 def test_a_click_or_a_key_on_a_heading_sorts(opened):
@@ -70,7 +70,7 @@ def test_a_click_or_a_key_on_a_heading_sorts(opened):
     assert column(opened, 2) == before
 
 
-def test_a_group_heads_its_own_rows_and_none_of_the_others(opened):
+def test_a_group_heading_precedes_only_its_own_rows(opened):
     script = """
     const table = document.querySelector('#smoke').closest('section').querySelector('table');
     return [...table.tBodies].map((body) => [body.querySelectorAll('[scope=rowgroup]').length,
@@ -84,7 +84,7 @@ def test_a_group_heads_its_own_rows_and_none_of_the_others(opened):
     assert opened.execute_script(script) == before
 
 
-def test_floors_are_seen_and_stay_shaded_when_sorted(opened):
+def test_floors_stay_shaded_when_sorted(opened):
     script = """
     return [...document.querySelectorAll('#smoke ~ .scroll tr.floor')].map((row) =>
         [row.cells[0].textContent, getComputedStyle(row.cells[1]).backgroundColor]);
@@ -95,7 +95,7 @@ def test_floors_are_seen_and_stay_shaded_when_sorted(opened):
     assert set(floors.values()) == {"rgb(243, 244, 241)"}
 
 
-def test_every_plot_has_drawn_its_curves(opened):
+def test_every_plot_shows_all_curves(opened):
     script = """
     return [...document.querySelectorAll('.plot')].map((plot) =>
         [plot.querySelectorAll('svg .scatterlayer .trace').length, plot.data.length, plot.offsetHeight]);
@@ -108,7 +108,7 @@ def test_every_plot_has_drawn_its_curves(opened):
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_the_page_is_as_wide_as_the_screen_and_tables_scroll_in_their_boxes(opened, width):
+def test_the_page_fits_the_screen_and_tables_scroll_in_their_boxes(opened, width):
     resize(opened, width)
     opened.refresh()
     opened.execute_script("for (const one of document.querySelectorAll('details')) one.open = true")

@@ -1,4 +1,4 @@
-"""A model that a user registers runs in experiments, reports and searches like ours, worker processes included."""
+"""A user's registered model works in experiments, reports and searches, also in worker processes."""
 
 import sys
 
@@ -37,7 +37,7 @@ dataset = "csbm-1"
 
 @pytest.fixture
 def name(tmp_path, monkeypatch):
-    """Register a user's model in a module that only this process can find; return the model's name."""
+    """Register a model in a module that only this process can import; return its name."""
     name = f"own_{tmp_path.name.replace('-', '_')}"
     (tmp_path / f"{name}.py").write_text(MINE.replace("{name}", name))
     monkeypatch.syspath_prepend(str(tmp_path))
@@ -53,9 +53,9 @@ def test_an_experiment_with_a_users_model_is_run_in_workers_and_reported(name, t
     jobs = jobs_of([read_experiment(tmp_path / "grid.toml")])
     counts = run_jobs(jobs, Records(tmp_path / "results"), workers=2)
     assert (counts.done, counts.failed, counts.left) == (4, 0, 0)
-    mine = next(job.cell for job in jobs if job.cell.row == "mine")
-    assert (mine.settings["model"], mine.settings["options"]) == (name, {"hidden": 5})
-    assert mine.source == "the model's defaults; this experiment: epochs, hidden"
+    cell = next(job.cell for job in jobs if job.cell.row == "mine")
+    assert (cell.settings["model"], cell.settings["options"]) == (name, {"hidden": 5})
+    assert cell.source == "the model's defaults; this experiment: epochs, hidden"
     table = markdown_report(make_content(Records(tmp_path / "results"), [str(tmp_path / "grid.toml")]))
     (line,) = [line for line in table.splitlines() if line.startswith("| mine ")]
     assert "±" in line

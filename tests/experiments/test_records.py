@@ -1,4 +1,4 @@
-"""Records: appended whole, read back, and never half."""
+"""Records: appended, read back, and robust against incomplete lines."""
 
 from concurrent.futures import ProcessPoolExecutor
 
@@ -15,28 +15,28 @@ def record(key, **more):
     return {**facts, **(more or {"metrics": {"value": 1.0}})}
 
 
-def append_many(folder, who):
+def append_many(folder, prefix):
     for number in range(50):
-        Records(folder).append("x", record(f"{who}-{number}", failed="é" * 300))
+        Records(folder).append("x", record(f"{prefix}-{number}", failed="é" * 300))
 
 
-def test_what_is_appended_is_read(tmp_path):
+def test_appended_records_are_read(tmp_path):
     records = Records(tmp_path / "results")
     assert records.read() == []
     records.append("a", record("1", metrics={"value": float("nan")}))
     records.append("b", record("2", failed="why"))
-    assert [found["key"] for found in records.read()] == ["1", "2"]
+    assert [each["key"] for each in records.read()] == ["1", "2"]
     assert records.read()[0]["metrics"] == {"value": None}
     assert records.keys() == {"1", "2"}
 
 
-def test_several_processes_append_whole_lines(tmp_path):
+def test_several_processes_append_complete_lines(tmp_path):
     with ProcessPoolExecutor(2) as pool:
         list(pool.map(append_many, [tmp_path] * 2, ["a", "b"]))
     assert len(Records(tmp_path).keys()) == 100
 
 
-def test_a_line_cut_by_a_kill_is_ignored_and_then_cut_away(tmp_path):
+def test_an_incomplete_last_line_is_ignored_and_then_removed(tmp_path):
     records = Records(tmp_path)
     records.append("a", record("1"))
     with (tmp_path / "a.jsonl").open("a") as stream:
@@ -47,7 +47,7 @@ def test_a_line_cut_by_a_kill_is_ignored_and_then_cut_away(tmp_path):
     assert len((tmp_path / "a.jsonl").read_text().splitlines()) == 2
 
 
-def test_a_record_without_a_line_end_is_a_record_and_is_kept(tmp_path):
+def test_a_record_without_a_newline_is_kept(tmp_path):
     records = Records(tmp_path)
     for key in "12":
         records.append("a", record(key))
@@ -55,22 +55,22 @@ def test_a_record_without_a_line_end_is_a_record_and_is_kept(tmp_path):
     file.write_bytes(file.read_bytes().removesuffix(b"\n"))
     assert records.keys() == {"1", "2"}
     records.append("a", record("3"))
-    assert [found["key"] for found in records.read()] == ["1", "2", "3"]
+    assert [each["key"] for each in records.read()] == ["1", "2", "3"]
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "message"),
     [
-        ("not json", "must be a record"),
-        ("[1]", "must be a record"),
-        ('{"key": "1"}', "format must be 1. Got None. Use the version"),
-        ('{"format": 2, "key": "1"}', "format must be 1. Got 2. Use the version"),
+        ("not json", "not a JSON object"),
+        ("[1]", "not a JSON object"),
+        ('{"key": "1"}', "format of a record must be 1. Got None. Use the version"),
+        ('{"format": 2, "key": "1"}', "format of a record must be 1. Got 2. Use the version"),
         ('{"format": 1}', "`key`"),
         ('{"format": 1, "key": "1"}', "`split`"),
         ('{"format": 1, "key": ["1"]}', "key"),
         ('{"format": 1, "key": "1", "split": 0, "settings": {}, "seconds": 1}', "`dataset`"),
         ('{"format": 1, "key": "1", "split": 0, "settings": {"dataset": "d", "model": "m"}}', "`seconds`"),
-        (GOOD + "}", "metrics, or say why"),
+        (GOOD + "}", "must have `metrics` or `failed`"),
         (GOOD + ', "metrics": {"value": "abc"}}', "metrics.value"),
         (GOOD + ', "metrics": {"num_parameters": "many"}}', "metrics.num_parameters"),
         (GOOD + ', "metrics": {"train_seconds": "x"}}', "metrics.train_seconds"),
@@ -79,15 +79,15 @@ def test_a_record_without_a_line_end_is_a_record_and_is_kept(tmp_path):
         (GOOD.replace('"m"', '"m", "train": {"epochs": "x"}') + ', "failed": "why"}', "settings.train.epochs"),
     ],
 )
-def test_a_whole_line_that_is_no_record_is_named(tmp_path, line, said):
+def test_an_invalid_line_is_an_error_with_its_number(tmp_path, line, message):
     Records(tmp_path).append("a", record("0"))
     with (tmp_path / "a.jsonl").open("a") as stream:
         stream.write(line + "\n")
-    with pytest.raises(DataError, match=rf"a.jsonl, line 2: .*{said}"):
+    with pytest.raises(DataError, match=rf"a.jsonl, line 2: .*{message}"):
         Records(tmp_path).read()
 
 
-def test_only_what_was_appended_is_read_again(tmp_path, monkeypatch):
+def test_only_appended_lines_are_read_again(tmp_path, monkeypatch):
     from edhnn.experiments import records as module
 
     parsed = []
@@ -107,7 +107,7 @@ def test_only_what_was_appended_is_read_again(tmp_path, monkeypatch):
     assert len(parsed) == 5
 
 
-def test_a_line_that_gets_its_end_later_is_one_record_and_a_bad_line_after_it_has_its_number(tmp_path):
+def test_a_line_completed_later_is_one_record_and_line_numbers_stay_correct(tmp_path):
     file, records = tmp_path / "a.jsonl", Records(tmp_path)
     records.append("a", record("1"))
     file.write_bytes(file.read_bytes().removesuffix(b"\n"))
@@ -122,7 +122,7 @@ def test_a_line_that_gets_its_end_later_is_one_record_and_a_bad_line_after_it_ha
 
 
 @pytest.mark.parametrize("change", ["shorter", "replaced", "removed"])
-def test_a_file_that_did_not_only_grow_is_read_anew(tmp_path, change):
+def test_a_file_that_was_not_only_appended_to_is_read_again(tmp_path, change):
     file, records = tmp_path / "a.jsonl", Records(tmp_path)
     for key in "12":
         records.append("a", record(key))
@@ -140,13 +140,13 @@ def test_a_file_that_did_not_only_grow_is_read_anew(tmp_path, change):
     assert records.keys() == expected
 
 
-def test_a_file_is_no_results_folder(tmp_path):
+def test_a_file_instead_of_a_results_folder_is_an_error(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(UsageError, match="must be a folder"):
         Records(tmp_path / "file")
 
 
-def test_a_resumed_job_took_as_long_as_its_training():
+def test_seconds_of_a_resumed_job_include_all_of_its_training():
     assert seconds_of({"seconds": 21.0, "metrics": {"train_seconds": 373.0}}) == 373.0
     assert seconds_of({"seconds": 380.0, "metrics": {"train_seconds": 373.0}}) == 380.0
     assert seconds_of({"seconds": 3.0, "failed": "why"}) == 3.0

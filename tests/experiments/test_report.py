@@ -1,4 +1,4 @@
-"""Reports from made-up records: every table says what is there, what is not, and how it meets the paper."""
+"""Reports from synthetic records: scores, missing cells, and differences from the paper."""
 
 import json
 import re
@@ -19,7 +19,7 @@ from edhnn.experiments.report.render import (
     report_data,
     write_report,
 )
-from edhnn.experiments.report.view import cell_text, in_hours, shown_p, signed
+from edhnn.experiments.report.view import cell_text, format_difference, format_duration, format_p
 from edhnn.experiments.spec import packaged_experiment, read_experiment
 from tests.experiments.analysis.test_claims import noise
 from tests.experiments.made import failed_record, made_records, write_records
@@ -28,7 +28,7 @@ VOID = {"meta", "link", "img", "br"}
 
 
 class Balanced(HTMLParser):
-    """Fails on a tag that is closed out of turn, and keeps ids and links."""
+    """A parser that fails on unbalanced tags and collects ids and links."""
 
     def __init__(self):
         super().__init__()
@@ -44,24 +44,24 @@ class Balanced(HTMLParser):
         assert self.open.pop() == tag
 
 
-def content_of(folder, *names, value=lambda cell, split: 80 + noise(cell, split), asked=(), **more):
+def content_of(folder, *names, value=lambda cell, split: 80 + noise(cell, split), requested=(), **more):
     for name in names:
         write_records(folder, made_records(packaged_experiment(name), value, **more))
-    return make_content(Records(folder), list(asked) or list(names))
+    return make_content(Records(folder), list(requested) or list(names))
 
 
 def test_a_cell_shows_ours_the_papers_and_the_difference(tmp_path):
     (view,) = content_of(tmp_path, "table3", value=lambda cell, split: 70.0 + split).views
-    found = cell_text(view, "HGNN", "alpha 4")
-    assert (found.ours, found.paper, found.difference) == ("74.50 ± 3.03", "57.90 ± 1.43", "+16.60")
-    assert found.far
-    assert found.best  # all rows are equal: all are best
-    assert found.mark == "≈"
+    cell = cell_text(view, "HGNN", "alpha 4")
+    assert (cell.ours, cell.paper, cell.difference) == ("74.50 ± 3.03", "57.90 ± 1.43", "+16.60")
+    assert cell.far
+    assert cell.best  # all rows are equal, so all are best
+    assert cell.mark == "≈"
     floor = cell_text(view, "Features alone: L1 logistic", "alpha 4")
     assert (floor.paper, floor.difference, floor.far) == ("", "", False)
 
 
-def test_what_is_missing_or_reduced_is_said(tmp_path):
+def test_notes_name_missing_and_reduced_cells(tmp_path):
     experiment = packaged_experiment("table3")
     cells = {(cell.row, cell.column): cell for cell in cells_of(experiment)}
 
@@ -78,7 +78,7 @@ def test_what_is_missing_or_reduced_is_said(tmp_path):
     (view,) = make_content(Records(tmp_path), ["table3"]).views
     notes = notes_of(view)
     assert "Failed: MLP, alpha 1: the disk is full" in notes
-    fewer = f"9 epochs in place of {experiment.train['epochs']}"
+    fewer = f"9 epochs instead of {experiment.train['epochs']}"
     number = view.footnotes[fewer]
     assert f"[{number}] {fewer}." in notes
     assert cell_text(view, "HGNN", "alpha 1").footnotes == [number]
@@ -88,12 +88,12 @@ def test_what_is_missing_or_reduced_is_said(tmp_path):
 
 def test_cells_that_were_not_run_are_listed(tmp_path):
     (view,) = content_of(tmp_path, "table3", value=lambda cell, split: 9.0 if cell.row == "ED-HNN" else None).views
-    (said,) = [note for note in notes_of(view) if note.startswith("Not run")]
-    assert "HGNN (all)" in said
+    (note,) = [note for note in notes_of(view) if note.startswith("Not run")]
+    assert "HGNN (all)" in note
     assert cell_text(view, "HGNN", "alpha 1").ours == "not run"
 
 
-def test_what_is_true_of_all_cells_is_said_once(tmp_path):
+def test_a_remark_on_all_cells_is_one_note(tmp_path):
     (view,) = content_of(tmp_path, "table3", splits=2).views
     assert "In all cells: 2 of 10 splits." in notes_of(view)
     assert cell_text(view, "HGNN", "alpha 1").footnotes == []
@@ -109,8 +109,8 @@ def test_statistics_are_compared_without_tests(tmp_path):
 
 def test_times_show_inference_and_no_difference_from_other_units(tmp_path):
     (view,) = content_of(tmp_path, "table8", value=lambda cell, split: 0.0321, splits=1, inference=0.01).views
-    found = cell_text(view, "LEGCN", "Cora")
-    assert (found.ours, found.paper, found.difference) == ("32.1 / 10.0 ms", "0.56 ± 0.71 / 0.42 ± 0.06", "")
+    cell = cell_text(view, "LEGCN", "Cora")
+    assert (cell.ours, cell.paper, cell.difference) == ("32.1 / 10.0 ms", "0.56 ± 0.71 / 0.42 ± 0.06", "")
     assert any("A6000" in note for note in notes_of(view))
 
 
@@ -147,22 +147,22 @@ def test_a_statistic_is_far_beyond_the_printed_digits(tmp_path):
     assert cell_text(view, "mean hyperedge size", "Cora").paper == "3.03"  # as printed, no digit added
 
 
-def test_one_split_is_not_far_from_anything(tmp_path):
+def test_a_single_split_is_not_tested(tmp_path):
     (view,) = content_of(tmp_path, "table3", value=lambda cell, split: 10.0, splits=1).views
     assert not cell_text(view, "HGNN", "alpha 4").far
-    assert not any("twice the two standard deviations" in note for note in notes_of(view))
-    assert any(note.startswith("Of one split, so not judged") and "−47.90" in note for note in notes_of(view))
+    assert not any("twice the combined standard deviation" in note for note in notes_of(view))
+    assert any(note.startswith("Differences of a single split") and "−47.90" in note for note in notes_of(view))
     assert "win-tie-loss" not in markdown_table(view)
     assert not any("Holm" in note for note in notes_of(view))
 
 
-def test_where_the_best_row_is_another_the_notes_say_so(tmp_path):
+def test_notes_name_columns_with_another_best_row(tmp_path):
     (view,) = content_of(tmp_path, "table3", value=lambda cell, split: 90.0 if cell.row == "HGNN" else 50.0).views
     assert any("alpha 4 (paper ED-HNN; here HGNN)" in note for note in notes_of(view))
 
 
-def test_the_page_is_whole_and_self_contained(tmp_path):
-    content = content_of(tmp_path, "table3", "figure2", "table7", asked=["table3", "figure2"])
+def test_the_page_is_valid_and_self_contained(tmp_path):
+    content = content_of(tmp_path, "table3", "figure2", "table7", requested=["table3", "figure2"])
     written = write_report(content, tmp_path / "out")
     page = written[0].read_text()
     without_scripts = re.sub(r"<script[^>]*>.*?</script>", "", page, flags=re.S)
@@ -178,16 +178,14 @@ def test_the_page_is_whole_and_self_contained(tmp_path):
     assert "[[column]]" in page
     assert (tmp_path / "out" / "figures" / "figure2.png").read_bytes().startswith(b"\x89PNG")
     assert {path.name for path in written} == {"index.html", "tables.md", "figure2.png"}
-    assert write_report(content, tmp_path / "out") == written  # again, over itself
+    assert write_report(content, tmp_path / "out") == written  # again, over the existing files
 
 
-def test_labels_of_others_cannot_break_the_page(tmp_path):
+def test_labels_cannot_break_the_page(tmp_path):
     text = """title = "<b>&"\npaper = "none"\nkind = "accuracy"\nsplits = 2\nnotes = ["</script><i>"]\nshow = "lines"
 [[row]]\nlabel = "<script>alert(1)</script>"\nmodel = "mlp"\n[[row]]\nlabel = "a_%&|$"\nmodel = "ed-hnn"
 [[column]]\nlabel = "</td>"\ndataset = "csbm-1"\nx = 1"""
     (tmp_path / "mine.toml").write_text(text)
-    from edhnn.experiments.spec import read_experiment
-
     write_records(tmp_path, made_records(read_experiment(tmp_path / "mine.toml"), lambda cell, split: 1.0 + split))
     content = make_content(Records(tmp_path), [str(tmp_path / "mine.toml")])
     page = write_report(content, tmp_path / "out")[0].read_text()
@@ -196,16 +194,16 @@ def test_labels_of_others_cannot_break_the_page(tmp_path):
     assert r"a_%&\|$" in markdown_table(content.views[0])
 
 
-def test_without_plotly_the_picture_stands_in_the_page(tmp_path, monkeypatch):
+def test_without_plotly_the_page_shows_the_image(tmp_path, monkeypatch):
     monkeypatch.setattr("edhnn.experiments.report.render.plotly_available", lambda: False)
     page = write_report(content_of(tmp_path, "figure2"), tmp_path / "out")[0].read_text()
-    assert "plotly, which draws interactive ones, is not installed" in page
+    assert "Interactive plots need plotly, which is not installed" in page
     assert "<noscript>" not in page
     assert '<img alt="Figure 2' in page
     assert len(page) < 10**6
 
 
-def test_plots_have_a_curve_for_each_row_with_numbers(tmp_path):
+def test_plots_have_a_curve_for_each_row_with_scores(tmp_path):
     pytest.importorskip("plotly")
     (view,) = content_of(tmp_path, "figure2").views
     senate, house = panels_of(view)
@@ -216,7 +214,7 @@ def test_plots_have_a_curve_for_each_row_with_numbers(tmp_path):
     assert "<" not in plots.plot_json(senate, "<layers>", "accuracy")
 
 
-def test_tables_as_text(tmp_path):
+def test_markdown_tables_are_well_formed(tmp_path):
     content = content_of(tmp_path, "table3", "table7")
     markdown = markdown_report(content)
     for table in re.findall(r"(?:^\|.*\|$\n?)+", markdown, re.M):
@@ -224,14 +222,14 @@ def test_tables_as_text(tmp_path):
     assert "*Features alone: L1 logistic*" in markdown
 
 
-def test_data_for_machines(tmp_path):
-    found = json.loads(json.dumps(report_data(content_of(tmp_path, "table3")), allow_nan=False))
-    (table,) = found["tables"]
+def test_report_data_is_valid_json(tmp_path):
+    data = json.loads(json.dumps(report_data(content_of(tmp_path, "table3")), allow_nan=False))
+    (table,) = data["tables"]
     row = next(row for row in table["rows"] if row["row"] == "HGNN")
     assert row["cells"]["alpha 1"]["paper"] == {"mean": 99.86, "std": 0.05}
     assert row["cells"]["alpha 1"]["splits"] == 10
     assert sum(row["win_tie_loss"]) == 6
-    assert {claim["verdict"] for claim in found["claims"]} <= {"not distinguishable", "does not hold"}
+    assert {claim["verdict"] for claim in data["claims"]} <= {"not distinguishable", "does not hold"}
 
 
 def test_a_model_has_one_colour_in_all_figures(tmp_path):
@@ -246,7 +244,7 @@ def test_a_model_has_one_colour_in_all_figures(tmp_path):
     assert len(seen) == 8
 
 
-def test_experiments_without_records_are_listed_and_claims_about_them_say_so(tmp_path):
+def test_experiments_without_records_are_listed_and_their_claims_lack_records(tmp_path):
     write_records(tmp_path, made_records(packaged_experiment("table3"), lambda cell, split: 60.0 + split))
     content = make_content(Records(tmp_path))
     assert [view.name for view in content.views] == ["table3"]
@@ -256,10 +254,10 @@ def test_experiments_without_records_are_listed_and_claims_about_them_say_so(tmp
     assert claim.verdict == "not enough records"
     page = write_report(content, tmp_path / "out")[0].read_text()
     assert 'href="#table3"' in page
-    assert 'href="#figure3"' not in page  # no section to go to
+    assert 'href="#figure3"' not in page  # there is no such section
 
 
-def test_the_papers_claims_are_not_about_an_experiment_of_ones_own_that_has_its_name(tmp_path):
+def test_a_users_experiment_with_a_packaged_name_gets_no_claims(tmp_path):
     text = """
 title = "mine"
 paper = "Figure 3"
@@ -283,28 +281,32 @@ why = "it takes too long"
     write_records(tmp_path, made_records(experiment, lambda cell, split: 60.0 + split))
     content = make_content(Records(tmp_path), [str(tmp_path / "figure3.toml")])
     assert content.claims == []
-    assert "Left out: all (two): it takes too long." in notes_of(content.views[0])
+    assert "Skipped: all (two): it takes too long." in notes_of(content.views[0])
     (tmp_path / "latin.toml").write_bytes(b'title = "\xe9"')
-    with pytest.raises(UsageError, match="cannot be read"):
+    with pytest.raises(UsageError, match="Cannot read"):
         make_content(Records(tmp_path), [str(tmp_path / "latin.toml")])
 
 
-def test_no_records_is_an_error_that_says_what_to_run(tmp_path):
+def test_missing_records_are_an_error_with_a_command_to_run(tmp_path):
     with pytest.raises(UsageError, match="edhnn run table3"):
         make_content(Records(tmp_path), ["table3"])
     with pytest.raises(UsageError, match="edhnn run smoke"):
         make_content(Records(tmp_path))
 
 
-def test_a_file_is_no_report_folder(tmp_path):
+def test_a_file_instead_of_a_report_folder_is_an_error(tmp_path):
     (tmp_path / "file").write_text("")
     content = content_of(tmp_path / "results", "table7", splits=1)
     with pytest.raises(UsageError, match="must be a folder"):
         write_report(content, tmp_path / "file")
 
 
-def test_numbers_in_words():
-    assert signed(-0.001, "accuracy") == "0.00"
-    assert signed(-3.0, "statistics") == "−3"
-    assert shown_p(0.0001) == "< 0.001"
-    assert (in_hours(7.0), in_hours(120.0), in_hours(7200.0)) == ("7 seconds", "2 minutes", "2.0 hours")
+def test_numbers_are_formatted():
+    assert format_difference(-0.001, "accuracy") == "0.00"
+    assert format_difference(-3.0, "statistics") == "−3"
+    assert format_p(0.0001) == "< 0.001"
+    assert (format_duration(7.0), format_duration(120.0), format_duration(7200.0)) == (
+        "7 seconds",
+        "2 minutes",
+        "2.0 hours",
+    )

@@ -1,4 +1,4 @@
-"""Running a grid: interrupted, resumed, by one worker or several, the records are the same and no cell is run twice."""
+"""Runs give the same records with one or several workers, interrupted or not, and no job is done twice."""
 
 import os
 import signal
@@ -12,7 +12,7 @@ from edhnn import UsageError
 from edhnn.errors import StoppedError
 from edhnn.experiments.jobs import jobs_of
 from edhnn.experiments.records import Records
-from edhnn.experiments.runner import JobTimes, perform, read_jobs, run_jobs, work, write_jobs
+from edhnn.experiments.runner import JobTimes, do_job, do_jobs, read_jobs, run_jobs, write_jobs
 from edhnn.experiments.spec import parse_experiment
 from edhnn.parallel import locked
 
@@ -44,7 +44,7 @@ def numbers(folder):
     return sorted((record["key"], record["metrics"]["value"]) for record in Records(folder).read())
 
 
-def test_workers_of_any_number_give_the_same_records(tmp_path):
+def test_the_number_of_workers_does_not_change_the_records(tmp_path):
     one = run_jobs(grid(), Records(tmp_path / "one"), workers=1)
     two = run_jobs(grid(), Records(tmp_path / "two"), workers=2)
     assert (one.done, one.left, one.failed, two.done) == (4, 0, 0, 4)
@@ -54,7 +54,7 @@ def test_workers_of_any_number_give_the_same_records(tmp_path):
     assert list((tmp_path / "two" / ".work").glob("jobs-*")) == []
 
 
-def test_a_killed_grid_is_gone_on_with(tmp_path):
+def test_a_killed_run_is_resumed(tmp_path):
     text = GRID.replace("epochs = 4", "epochs = 60")
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     spec = tmp_path / "grid.toml"
@@ -76,54 +76,54 @@ def test_a_budget_ends_a_run_without_an_error(tmp_path):
     assert (outcome.done, outcome.left) == (0, 4)
 
 
-def test_a_job_without_its_data_says_so_and_gets_no_record(tmp_path, monkeypatch):
+def test_a_job_without_its_data_is_an_error_and_gets_no_record(tmp_path, monkeypatch):
     monkeypatch.setenv("EDHNN_DATA", str(tmp_path / "nothing"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "nothing"))
     jobs = grid(GRID.replace("csbm-1", "senate"))
     with pytest.raises(UsageError, match="'senate' is not on this machine"):
         run_jobs(jobs[:1], Records(tmp_path), workers=1)
-    assert Records(tmp_path).read() == []  # fetched, it will be run
+    assert Records(tmp_path).read() == []  # it will be run after the data are fetched
 
 
-def test_a_training_that_diverges_has_a_record_that_says_so(tmp_path):
+def test_a_diverged_training_has_a_record_with_the_reason(tmp_path):
     jobs = grid(GRID.replace("epochs = 4", "epochs = 4, learning_rate = 1e30"))
-    work(jobs[:1], Records(tmp_path), lambda: False)
+    do_jobs(jobs[:1], Records(tmp_path), lambda: False)
     record = Records(tmp_path).read()[0]
     assert "learning rate" in record["failed"]
     assert "metrics" not in record
 
 
-def test_a_job_held_by_another_process_is_left_to_it(tmp_path):
+def test_a_job_locked_by_another_process_is_skipped(tmp_path):
     records, jobs = Records(tmp_path), grid()
     write_jobs(jobs, tmp_path / "jobs")
     script = "import sys; from edhnn.experiments.runner import work_list; work_list(*sys.argv[1:], lambda: False)"
-    with locked(records.work / f"{jobs[0].key}.lock"):
+    with locked(records.work_folder / f"{jobs[0].key}.lock"):
         subprocess.run([sys.executable, "-c", script, str(tmp_path), str(tmp_path / "jobs")], check=True)
     assert records.keys() == {job.key for job in jobs[1:]}
 
 
-def test_a_worker_reads_each_record_once_however_many_jobs_it_does(tmp_path, monkeypatch):
+def test_a_worker_reads_each_record_once(tmp_path, monkeypatch):
     from edhnn.experiments import records as module
 
     parsed = []
     parse = module._parse
     monkeypatch.setattr(module, "_parse", lambda line, path, number: parsed.append(number) or parse(line, path, number))
     records, jobs = Records(tmp_path), grid()
-    work(jobs[:2], Records(tmp_path), lambda: False)
+    do_jobs(jobs[:2], Records(tmp_path), lambda: False)
     parsed.clear()
-    work(jobs, records, lambda: False)
-    assert sorted(parsed) == [1, 2, 3]  # two that were there, and its own first before its second job
+    do_jobs(jobs, records, lambda: False)
+    assert sorted(parsed) == [1, 2, 3]  # the two existing records, and its own first one before its second job
     assert records.keys() == {job.key for job in jobs}
 
 
-def test_jobs_survive_a_file(tmp_path):
+def test_jobs_are_read_as_they_were_written(tmp_path):
     write_jobs(grid(), tmp_path / "jobs.json")
     assert [job.key for job in read_jobs(tmp_path / "jobs.json")] == [job.key for job in grid()]
 
 
-def test_a_job_asked_to_stop_saves_and_says_so(tmp_path):
+def test_a_stopped_job_saves_its_state(tmp_path):
     with pytest.raises(StoppedError):
-        perform(grid()[0], tmp_path / "work", lambda: True)
+        do_job(grid()[0], tmp_path / "work", lambda: True)
     assert (tmp_path / "work" / "state.safetensors").is_file()
 
 
@@ -134,7 +134,7 @@ def seconds_left(jobs, records):
     return times.seconds_for(jobs)
 
 
-def test_time_left_goes_by_the_same_cell():
+def test_the_estimated_time_is_that_of_the_same_cell():
     jobs = grid()
     known = [
         {"settings": jobs[0].cell.settings, "seconds": 10.0},
@@ -144,7 +144,7 @@ def test_time_left_goes_by_the_same_cell():
     assert seconds_left(jobs, []) == 0.0
 
 
-def test_time_left_of_an_unknown_cell_goes_by_the_nearest_known():
+def test_the_estimated_time_of_an_unknown_cell_is_that_of_the_nearest_known():
     jobs = grid()
     wider = grid(GRID.replace("hidden = 8, classifier_hidden = 8", "hidden = 16, classifier_hidden = 16"))[0]
     network = {"settings": jobs[0].cell.settings, "seconds": 10.0}

@@ -1,4 +1,4 @@
-"""The paper's evidence: experiments as data, a runner whose records last, and a page made from records alone."""
+"""The paper's experiments: specifications in TOML, a runner that appends records, and a report made from records."""
 
 import lazy_loader
 

@@ -1,6 +1,6 @@
-"""Jobs: the cells of experiments, one per split, each known by a hash of all that decides its numbers.
+"""Jobs: one per cell and split of an experiment, identified by a hash of everything that decides its numbers.
 
-The hash does not contain the experiment: a cell that two tables share is run once.
+The hash does not contain the experiment, so a cell that two tables share is run once.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from edhnn.typing import JsonObject
 @final
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """Where a row and a column cross.
+    """A row and a column of an experiment, with the settings that result.
 
     Attributes:
         experiment: Name of the experiment.
         row: Label of the row.
         column: Label of the column.
-        settings: All that decides its numbers, but for split and seed.
-        source: Where the settings come from.
-        changed: Why they differ from the row's and the column's, if they do.
+        settings: Everything that decides the numbers, except split and seed.
+        source: The origin of the settings.
+        changed: Why they differ from those of row and column; empty if they do not differ.
     """
 
     experiment: str
@@ -42,12 +42,12 @@ class Cell:
 @final
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A split of a cell.
+    """One split of a cell.
 
     Attributes:
         cell: The cell.
         split: The split.
-        key: The job's name: a hash of its settings and split.
+        key: A hash of settings and split, which identifies the job.
     """
 
     cell: Cell
@@ -59,22 +59,15 @@ class Job:
 
 
 def digest(content: JsonObject) -> str:
-    """Hash a JSON object, whatever the order of its keys."""
+    """Hash a JSON object, independently of the order of its keys."""
     text = json.dumps(content, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:20]
 
 
 def find_cell(experiment: Experiment, row: Row, column: Column, epochs: int | None = None) -> Cell | None:
-    """Resolve the cell where a row and a column cross; ``None`` where there is none.
+    """Resolve the cell of a row and a column; return ``None`` if the experiment has no such cell.
 
-    Args:
-        experiment: The experiment.
-        row: A row of it.
-        column: A column of it.
-        epochs: Epochs in place of the experiment's.
-
-    Returns:
-        The cell.
+    ``epochs`` replaces the experiment's number of epochs.
     """
     kind = KINDS[experiment.kind]
     changes = [change for change in experiment.change if change.applies(row, column)]
@@ -90,21 +83,15 @@ def find_cell(experiment: Experiment, row: Row, column: Column, epochs: int | No
     if resolved is None:
         return None
     settings, source = resolved
-    reasons = [change.why for change in changes if settings.get("options")]  # a bound has no options to change
+    reasons = [change.why for change in changes if settings.get("options")]  # changes do not apply to bounds
     if settings["model"] != row.model:
-        reasons.append(f"the {row.preset} settings are of the model '{settings['model']}'")
+        reasons.append(f"the {row.preset} settings belong to the model '{settings['model']}'")
     settings = {"kind": kind.name, **settings}
     return Cell(experiment.name, row.label, column.label, settings, source, "; ".join(reasons))
 
 
 def cells_of(experiment: Experiment, epochs: int | None = None, models: Sequence[str] = ()) -> Iterator[Cell]:
-    """Yield all cells, row by row.
-
-    Args:
-        experiment: The experiment.
-        epochs: Epochs in place of its own.
-        models: Only rows of these models; all if empty.
-    """
+    """Yield all cells, row by row; only rows of ``models`` unless it is empty."""
     for row in experiment.row:
         if models and row.model not in models:
             continue
@@ -122,33 +109,30 @@ def jobs_of(
     splits: int | None = None,
     epochs: int | None = None,
 ) -> list[Job]:
-    """List the jobs of experiments, the first split of every cell before the second of any; none twice.
+    """List the jobs of experiments without duplicates: the first split of every cell, then the second, and so on.
 
     Args:
         experiments: The experiments.
-        datasets: Only these; all if empty.
-        models: Only rows of these; all if empty.
-        splits: Splits in place of the experiments'.
-        epochs: Epochs in place of the experiments'; those that train nothing have none.
-
-    Returns:
-        The jobs.
+        datasets: Only these datasets; all if empty.
+        models: Only rows of these models; all if empty.
+        splits: Replaces the experiments' number of splits.
+        epochs: Replaces the experiments' number of epochs; ignored by those that train nothing.
 
     Raises:
-        UsageError: if a dataset or model is in none of the experiments, or none trains for epochs.
+        UsageError: if a dataset or model is in none of the experiments, or ``epochs`` is given and none trains.
     """
     chosen = list(experiments)
-    for asked, attribute, known in (
+    for names, attribute, known in (
         (datasets, "dataset", [column.dataset for one in chosen for column in one.column]),
         (models, "model", [row.model for one in chosen for row in one.row]),
     ):
-        for name in asked:
+        for name in names:
             if name not in known:
                 raise unknown_name(f"{attribute} of these experiments", name, sorted(set(known)))
     if epochs is not None and not any(KINDS[one.kind].trains for one in chosen):
-        raise UsageError(f"Epochs may be given for experiments that train. Got {epochs} for others only.")
+        raise UsageError(f"`epochs=` applies only to experiments that train. None of these trains. Got {epochs}.")
     if splits is not None and splits < 1:
-        raise UsageError(f"There must be at least 1 split. Got {splits}.")
+        raise UsageError(f"`splits=` must be at least 1. Got {splits}.")
     pairs = [
         (cell, min(splits or one.splits, KINDS[one.kind].max_splits))
         for one in chosen

@@ -1,11 +1,11 @@
 """Records: a line of JSON per finished job, appended and never changed.
 
-A results folder holds ``NAME.jsonl`` for each experiment, and ``.work``: locks, and what is needed to resume jobs under
-way. A last line that a kill cut short is ignored when reading and cut away by the next append; one that is whole but
-for its line end, as an editor may leave it, is a record and is given one. Other lines are left as they are.
+A results folder holds ``NAME.jsonl`` for each experiment, and ``.work``: locks and the files that unfinished jobs need
+to resume. A killed process may leave an incomplete last line: reading ignores it and the next append removes it. A
+complete last line without a newline, as an editor may leave it, is a record, and the next append adds the newline.
 
-Because files only grow, a `Records` object reads each line once: later calls read what was appended meanwhile, by
-whichever process. A file that became shorter or was replaced is read again from its beginning.
+Files only grow, so a `Records` object reads each line once: later calls read the lines that any process appended since.
+A file that became shorter or was replaced is read again from its beginning.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class _Metrics(msgspec.Struct):
 
 
 class _Record(msgspec.Struct):
-    """What every record has; a job that ended has ``metrics``, or says why it ``failed``."""
+    """The fields of a record; ``metrics`` of a job that succeeded, ``failed`` with the reason of one that did not."""
 
     key: str
     split: int
@@ -62,13 +62,13 @@ class _Record(msgspec.Struct):
 @final
 @dataclass(slots=True)
 class _Progress:
-    """How far a file was read.
+    """How much of a file was read.
 
     Attributes:
-        inode: The file's identity.
+        inode: The inode, to detect that the file was replaced.
         end: Bytes read.
         lines: Lines read.
-        ended: Whether the last line read had its line end.
+        ended: Whether the last line read ends with a newline.
     """
 
     inode: int
@@ -82,7 +82,7 @@ class Records:
     """The records in a results folder.
 
     Args:
-        folder: The folder; made when the first record is appended.
+        folder: The folder; created when the first record is appended.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -93,39 +93,39 @@ class Records:
         self._keys: set[str] = set()
 
     @property
-    def work(self) -> Path:
-        """Where unfinished jobs keep their files."""
+    def work_folder(self) -> Path:
+        """The folder of locks and of the files of unfinished jobs."""
         return self.folder / ".work"
 
     def read(self) -> list[JsonObject]:
-        """Return all records: file by file, then what was appended since the first call.
+        """Return all records: file by file, then those appended since the first call.
 
         Raises:
-            DataError: if a whole line is not a record.
+            DataError: if a complete line is not a record.
         """
         self._refresh()
         return list(self._records)
 
     def keys(self) -> set[str]:
-        """Return the keys of all jobs that ended."""
+        """Return the keys of all jobs that have a record."""
         self._refresh()
         return self._keys
 
     def append(self, experiment: str, record: JsonObject) -> None:
-        """Add a record; other processes may do so at the same time."""
+        """Append a record; other processes may append at the same time."""
         self.folder.mkdir(parents=True, exist_ok=True)
         path = self.folder / f"{experiment}.jsonl"
-        with locked(self.work / "append.lock", wait=600.0) as mine:
-            if not mine:
-                raise DataError("Records could not be written for ten minutes: a process holds the lock.", path=path)
+        with locked(self.work_folder / "append.lock", wait=600.0) as acquired:
+            if not acquired:
+                raise DataError("Cannot append a record: another process held the lock for ten minutes.", path=path)
             with path.open("a+b") as stream:
-                _end_last_line(stream)
+                _complete_last_line(stream)
                 stream.write(json_line({"format": FORMAT, **record}).encode())
                 stream.flush()
                 os.fsync(stream.fileno())
 
     def _refresh(self) -> None:
-        """Read what was appended to any file; everything again if a file shrank, was replaced or removed."""
+        """Read the appended lines of all files; read everything again if a file shrank, was replaced or removed."""
         status = {path: path.stat() for path in sorted(self.folder.glob("*.jsonl"))}
         if any(
             path not in status or status[path].st_ino != known.inode or status[path].st_size < known.end
@@ -135,13 +135,13 @@ class Records:
         for path, now in status.items():
             known = self._progress.setdefault(path, _Progress(now.st_ino))
             if now.st_size > known.end:
-                added = list(_read_on(path, known))
+                added = list(_read_new_lines(path, known))
                 self._records += added
                 self._keys |= {record["key"] for record in added}
 
 
-def _read_on(path: Path, progress: _Progress) -> Iterator[JsonObject]:
-    """Yield the records of the whole lines that follow what was read before."""
+def _read_new_lines(path: Path, progress: _Progress) -> Iterator[JsonObject]:
+    """Yield the records of the complete lines that were not read before."""
     with path.open("rb") as stream:
         stream.seek(progress.end)
         content = stream.read()
@@ -151,7 +151,7 @@ def _read_on(path: Path, progress: _Progress) -> Iterator[JsonObject]:
     for line in lines:
         yield _parse(line, path, progress.lines + 1)
         progress.lines, progress.end = progress.lines + 1, progress.end + len(line) + 1
-    if _is_whole(last):
+    if _is_complete(last):
         yield _parse(last, path, progress.lines + 1)
         progress.lines, progress.end, progress.ended = progress.lines + 1, progress.end + len(last), False
 
@@ -162,10 +162,10 @@ def _parse(line: bytes, path: Path, number: int) -> JsonObject:
     try:
         record: JsonObject = msgspec.json.decode(line, type=dict)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise DataError(f"A line must be a record: {error}.", path=path, where=where) from error
+        raise DataError(f"The line is not a JSON object. Cause: {error}.", path=path, where=where) from error
     if record.get("format") != FORMAT:
         raise DataError(
-            f"A record's format must be {FORMAT}. Got {record.get('format')!r}.",
+            f"The format of a record must be {FORMAT}. Got {record.get('format')!r}.",
             path=path,
             where=where,
             remedy="Use the version of edhnn that wrote it.",
@@ -173,20 +173,20 @@ def _parse(line: bytes, path: Path, number: int) -> JsonObject:
     try:
         checked = msgspec.convert(record, _Record)
     except msgspec.ValidationError as error:
-        raise DataError(f"A record must hold what its fields are: {error}.", path=path, where=where) from error
+        raise DataError(f"The record is invalid. Cause: {error}.", path=path, where=where) from error
     if checked.metrics is None and checked.failed is None:
-        raise DataError("A record must have metrics, or say why its job failed.", path=path, where=where)
+        raise DataError("A record must have `metrics` or `failed`. Both are missing.", path=path, where=where)
     return record
 
 
 def seconds_of(record: JsonObject) -> float:
-    """Return the seconds of a job, including those before its last resumption where training counted them."""
+    """Return the seconds of a job; if it trained, including those before it was last resumed."""
     trained = (record.get("metrics") or {}).get("train_seconds") or 0.0
     return max(float(record["seconds"]), float(trained))
 
 
-def _is_whole(line: bytes) -> bool:
-    """Return whether a line without an end is a record nevertheless; one that was cut short is no JSON."""
+def _is_complete(line: bytes) -> bool:
+    """Return whether a line without a newline is complete; an incomplete one is not valid JSON."""
     try:
         msgspec.json.decode(line, type=dict)
     except (msgspec.MsgspecError, UnicodeDecodeError):
@@ -194,8 +194,8 @@ def _is_whole(line: bytes) -> bool:
     return True
 
 
-def _end_last_line(stream: BinaryIO) -> None:
-    """Give the last line its end if it is whole, else cut it away."""
+def _complete_last_line(stream: BinaryIO) -> None:
+    """Add the newline of the last line if it is missing; remove the line if it is incomplete."""
     size = stream.seek(0, os.SEEK_END)
     stream.seek(max(size - 1, 0))
     if stream.read(1) in (b"", b"\n"):
@@ -203,7 +203,7 @@ def _end_last_line(stream: BinaryIO) -> None:
     stream.seek(0)
     content = stream.read()
     begin = content.rfind(b"\n") + 1
-    if _is_whole(content[begin:]):
+    if _is_complete(content[begin:]):
         stream.write(b"\n")
     else:
         stream.truncate(begin)

@@ -1,11 +1,11 @@
-"""Run the jobs that have no record yet, in as many processes as there are cores.
+"""Run the jobs that have no record yet, by default in one process per core.
 
-An interrupted run is resumed by running it again; records decide what is left to do. Jobs that measure time run in one
-process with all cores, after the others.
+Running the same jobs again resumes an interrupted run, because jobs with a record are skipped. Jobs that measure time
+run after the others, in one process with all cores.
 
-A worker takes the jobs of a list that no other holds, one after another, and appends their records. Any number of
-workers, on any number of machines that share the folder, may work on the same list: a job is held by a file lock,
-which is released when its holder ends, and a job that a killed holder left is resumed.
+A worker goes through a list of jobs, skips those that another process has locked, and appends the records. Any number
+of workers, on any number of machines that share the folder, may work on the same list. A job's file lock is released
+when its process ends, and the job of a killed process is resumed by the next worker that reaches it.
 """
 
 from __future__ import annotations
@@ -35,43 +35,47 @@ from edhnn.typing import JsonObject
 
 
 def write_jobs(jobs: Sequence[Job], path: Path) -> None:
-    """Write a list of jobs for workers."""
+    """Write a list of jobs to a file for workers."""
     path.write_text(json.dumps([[asdict(job.cell), job.split] for job in jobs]), encoding="utf-8")
 
 
 def read_jobs(path: Path) -> list[Job]:
-    """Read a list of jobs."""
+    """Read a list of jobs from a file."""
     return [Job(Cell(**cell), split) for cell, split in json.loads(path.read_text(encoding="utf-8"))]
 
 
-def work(jobs: Sequence[Job], records: Records, should_stop: Callable[[], bool]) -> None:
-    """Do the jobs that no other process holds, in order.
+def do_jobs(jobs: Sequence[Job], records: Records, should_stop: Callable[[], bool]) -> None:
+    """Do the jobs that no other process has locked, in order.
 
     Raises:
-        StoppedError: if asked to stop; the job under way is saved.
+        StoppedError: if ``should_stop`` returned true; the unfinished job is saved.
     """
-    ended = records.keys()
+    finished = records.keys()
     for job in jobs:
-        if job.key in ended:
+        if job.key in finished:
             continue
-        with locked(records.work / f"{job.key}.lock") as mine:
-            if not mine:
+        with locked(records.work_folder / f"{job.key}.lock") as acquired:
+            if not acquired:
                 continue
-            ended = records.keys()  # the last holder may have finished the job just before
-            if job.key not in ended:
-                records.append(job.cell.experiment, perform(job, records.work / job.key, should_stop))
-                shutil.rmtree(records.work / job.key, ignore_errors=True)
+            finished = records.keys()  # another process may have finished the job since the last look
+            if job.key not in finished:
+                folder = records.work_folder / job.key
+                records.append(job.cell.experiment, do_job(job, folder, should_stop))
+                shutil.rmtree(folder, ignore_errors=True)
         if should_stop():
             raise StoppedError("Stopped between two jobs.")
 
 
-def perform(job: Job, folder: Path, should_stop: Callable[[], bool]) -> dict[str, object]:
-    """Do a job and return its record. A training that diverged would do so again: its record gives the reason.
+def do_job(job: Job, folder: Path, should_stop: Callable[[], bool]) -> dict[str, object]:
+    """Do a job and return its record.
+
+    A diverged training gets a record with the reason, because it would diverge again. A job that lacks data, memory or
+    disk space gets no record, because it may succeed later.
 
     Raises:
-        EdhnnError: if data, memory or disk space are missing here and now: the job gets no record.
+        EdhnnError: if data, memory or disk space are missing.
     """
-    cell, begun = job.cell, time.perf_counter()
+    cell, start = job.cell, time.perf_counter()
     forget_peak_memory()
     result: dict[str, object]
     try:
@@ -87,7 +91,7 @@ def perform(job: Job, folder: Path, should_stop: Callable[[], bool]) -> dict[str
         "settings": cell.settings,
         "source": cell.source,
         **result,
-        "seconds": round(time.perf_counter() - begun, 3),
+        "seconds": round(time.perf_counter() - start, 3),
         "peak_memory": peak_memory(),
         "machine": describe_environment(1, torch.get_num_threads()),
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -95,11 +99,11 @@ def perform(job: Job, folder: Path, should_stop: Callable[[], bool]) -> dict[str
 
 
 def work_list(folder: str, jobs: str, should_stop: Callable[[], bool]) -> None:
-    """Do the jobs of a file (the worker of `parallel.run_processes`)."""
-    work(read_jobs(Path(jobs)), Records(Path(folder)), should_stop)
+    """Do the jobs listed in a file; `run_jobs` calls this in worker processes."""
+    do_jobs(read_jobs(Path(jobs)), Records(Path(folder)), should_stop)
 
 
-_LOOK_SECONDS = 5.0
+_REFRESH_SECONDS = 5.0
 
 
 @final
@@ -108,12 +112,12 @@ class RunCounts:
     """How many jobs a run did.
 
     Attributes:
-        asked: Jobs that were asked for.
-        before: Jobs that had a record before.
-        done: Jobs that got a record now.
-        failed: Those among them whose record says why they failed.
-        left: Jobs without a record.
-        seconds: Time spent.
+        asked: Jobs in the request.
+        before: Jobs that had a record before the run.
+        done: Jobs that got a record in this run.
+        failed: Jobs among ``done`` that failed.
+        left: Jobs that still have no record.
+        seconds: Duration of the run.
     """
 
     asked: int
@@ -136,65 +140,67 @@ def run_jobs(
 
     Args:
         jobs: The jobs.
-        records: Where records go.
-        workers: Processes; as many as there are cores if not given. Cores are shared out among them.
-        budget: Minutes after which to stop; jobs under way are saved and resumed next time.
-        should_stop: Checked all the time.
-
-    Returns:
-        What was done; running out of budget is no error.
+        records: The records to append to.
+        workers: Number of processes, one per core by default. They share the cores equally.
+        budget: Minutes after which to stop, which is no error. Unfinished jobs are saved and resumed by the next run.
+        should_stop: Called repeatedly; if it returns true, the run saves and stops.
 
     Raises:
-        UsageError: if the records' folder cannot be made.
+        UsageError: if the records' folder cannot be created.
         StoppedError: if ``should_stop`` returned true.
         WorkerError: if a worker failed.
     """
-    begun = time.monotonic()
+    start = time.monotonic()
     check_folder(records.folder)
     known = records.keys()
     waiting = [job for job in jobs if job.key not in known]
     count = max(1, min(workers or cores(), len(waiting)))
-    together = [job for job in waiting if not KINDS[job.cell.settings["kind"]].alone]
-    alone = [job for job in waiting if KINDS[job.cell.settings["kind"]].alone]
+    shared: list[Job] = []
+    exclusive: list[Job] = []
+    for job in waiting:
+        (exclusive if KINDS[job.cell.settings["kind"]].exclusive else shared).append(job)
 
-    def over() -> bool:
-        return budget is not None and time.monotonic() - begun > 60 * budget
+    def budget_is_spent() -> bool:
+        return budget is not None and time.monotonic() - start > 60 * budget
 
-    for part, processes in ((together, count), (alone, 1)):
-        if part and not over():
+    for part, processes in ((shared, count), (exclusive, 1)):
+        if part and not budget_is_spent():
             try:
-                _run(part, records, processes, max(1, cores() // processes), lambda: should_stop() or over())
+                _run(part, records, processes, max(1, cores() // processes), lambda: should_stop() or budget_is_spent())
             except StoppedError:
-                if not over() or should_stop():
+                if not budget_is_spent() or should_stop():
                     raise
-    ended = {record["key"]: record for record in records.read()}
-    new = [ended[job.key] for job in waiting if job.key in ended]
+    finished = {record["key"]: record for record in records.read()}
+    new = [finished[job.key] for job in waiting if job.key in finished]
     return RunCounts(
         asked=len(jobs),
         before=len(jobs) - len(waiting),
         done=len(new),
         failed=sum("failed" in record for record in new),
         left=len(waiting) - len(new),
-        seconds=round(time.monotonic() - begun, 3),
+        seconds=round(time.monotonic() - start, 3),
     )
 
 
 def _run(jobs: list[Job], records: Records, count: int, threads: int, should_stop: Callable[[], bool]) -> None:
-    bar, times, looked = DelayedBar("Running", len(jobs), in_bytes=False), JobTimes(), 0.0
+    """Run jobs in ``count`` processes of ``threads`` threads each, with a progress bar."""
+    bar, times, refreshed = DelayedBar("Running", len(jobs), in_bytes=False), JobTimes(), 0.0
 
     def look() -> None:
-        nonlocal looked
-        if time.monotonic() - looked < _LOOK_SECONDS:
+        nonlocal refreshed
+        if time.monotonic() - refreshed < _REFRESH_SECONDS:
             return
-        looked = time.monotonic()
+        refreshed = time.monotonic()
         times.add(records.read()[times.count :])
-        ended = records.keys()
-        left = [job for job in jobs if job.key not in ended]
-        bar.show(len(jobs) - len(left), f", about {_in_words(times.seconds_for(left) / count)} left")
+        finished = records.keys()
+        left = [job for job in jobs if job.key not in finished]
+        minutes = round(times.seconds_for(left) / count / 60)
+        duration = f"{minutes // 60} h {minutes % 60:02d} min" if minutes >= 60 else f"{minutes} min"
+        bar.show(len(jobs) - len(left), f", about {duration} left")
 
-    records.work.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(prefix="jobs-", dir=records.work) as own, closing(bar):
-        path = Path(own, "jobs.json")
+    records.work_folder.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(prefix="jobs-", dir=records.work_folder) as folder, closing(bar):
+        path = Path(folder, "jobs.json")
         write_jobs(jobs, path)
         run_processes(
             "edhnn.experiments.runner:work_list",
@@ -208,17 +214,21 @@ def _run(jobs: list[Job], records: Records, count: int, threads: int, should_sto
 
 @final
 class JobTimes:
-    """Seconds that jobs took: the mean over records of the same cell, else of the nearest that are known."""
+    """Durations of finished jobs, from which the duration of other jobs is estimated.
+
+    The estimate is the mean over the records of the same cell, else over those of the same dataset and model, else of
+    the same dataset, else over all records.
+    """
 
     def __init__(self) -> None:
         self.count = 0
         self._totals: dict[str, tuple[float, int]] = {}
 
     def add(self, records: Sequence[JsonObject]) -> None:
-        """Take more records into account."""
+        """Add the durations of more records."""
         self.count += len(records)
         for record in records:
-            for key in _nearest_first(record["settings"]):
+            for key in _keys(record["settings"]):
                 total, count = self._totals.get(key, (0.0, 0))
                 self._totals[key] = total + seconds_of(record), count + 1
 
@@ -226,18 +236,13 @@ class JobTimes:
         """Estimate the seconds that jobs will take."""
         estimate = 0.0
         for job in jobs:
-            keys = (key for key in _nearest_first(job.cell.settings) if key in self._totals)
+            keys = (key for key in _keys(job.cell.settings) if key in self._totals)
             total, count = self._totals.get(next(keys, ""), (0.0, 1))
             estimate += total / count
         return estimate
 
 
-def _nearest_first(settings: JsonObject) -> list[str]:
-    """List keys of a cell: itself, its dataset and model, its dataset, any."""
+def _keys(settings: JsonObject) -> list[str]:
+    """List the keys of a cell in `JobTimes`, from the most to the least specific."""
     dataset, model = settings["dataset"], settings["model"]
     return [digest(settings), f"{dataset}, {model}", dataset, ""]
-
-
-def _in_words(seconds: float) -> str:
-    minutes = round(seconds / 60)
-    return f"{minutes // 60} h {minutes % 60:02d} min" if minutes >= 60 else f"{minutes} min"

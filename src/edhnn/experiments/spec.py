@@ -1,10 +1,10 @@
-"""Experiments as data: rows, columns, changes where they cross, and the numbers that the paper prints.
+"""Experiments and the paper's numbers, read from TOML files.
 
-An experiment is a TOML file; an unknown key is an error. A row is a model with a preset, a column a dataset. Each may
-set options, and so may a ``change`` for some rows and columns, which must give its reason. ``depth`` and ``width``
-among the options of a column stand for the model's own names of them.
+An experiment has rows (a model with a preset) and columns (a dataset). Both may set options, and so may a ``change``
+for some rows and columns, which must give a reason. In the options of a column, ``depth`` and ``width`` stand for the
+corresponding options of each model. An unknown key is an error.
 
-The paper's numbers are a TOML file per table: ``[row]`` ``column = {mean, std}``.
+The paper's numbers are in one file per table: ``[row]`` ``column = {mean, std}``.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ class Number(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     Attributes:
         mean: The mean.
-        std: Its standard deviation.
-        digits: Digits after the point.
-        inference: Beside a time of training, that of an inference.
-        inference_std: Its standard deviation.
+        std: The standard deviation.
+        digits: Digits after the decimal point.
+        inference: The time of an inference, if ``mean`` is the time of training.
+        inference_std: The standard deviation of ``inference``.
     """
 
     mean: float
@@ -42,18 +42,18 @@ class Number(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     @property
     def rounding(self) -> float:
-        """The largest distance of the number from what was rounded to it."""
+        """The largest possible rounding error of the number."""
         return 0.51 * 10.0**-self.digits
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Published:
-    """The numbers of a table.
+    """The printed numbers of a table.
 
     Attributes:
-        numbers: By the labels of row and column.
-        unit: The paper's unit where it is not ours; such numbers cannot be subtracted from ours.
+        numbers: The numbers by the labels of row and column.
+        unit: The paper's unit if it differs from ours; such numbers cannot be subtracted from ours.
     """
 
     numbers: Mapping[tuple[str, str], Number]
@@ -64,24 +64,28 @@ class Published:
         return list(dict.fromkeys(row for row, _ in self.numbers))
 
 
-NOTHING = Published(numbers={})
+NO_NUMBERS = Published(numbers={})
 
 
 def published_names() -> list[str]:
-    """List the tables whose numbers come with the package."""
-    files = resources.files("edhnn.experiments").joinpath("published").iterdir()
+    """List the tables whose printed numbers are packaged."""
+    return _toml_names("published")
+
+
+def _toml_names(folder: str) -> list[str]:
+    files = resources.files("edhnn.experiments").joinpath(folder).iterdir()
     return sorted(Path(file.name).stem for file in files if file.name.endswith(".toml"))
 
 
 @cache
 def read_published(name: str) -> Published:
-    """Read the numbers of a table that comes with the package; none for an empty name.
+    """Read the packaged numbers of a table; return `NO_NUMBERS` for an empty name.
 
     Raises:
-        UsageError: if there is no such table; the message lists what there is.
+        UsageError: if the name is unknown; the message lists the known ones.
     """
     if not name:
-        return NOTHING
+        return NO_NUMBERS
     if name not in published_names():
         raise unknown_name("published table", name, published_names())
     text = resources.files("edhnn.experiments").joinpath("published", f"{name}.toml").read_text("utf-8")
@@ -89,25 +93,25 @@ def read_published(name: str) -> Published:
 
 
 def parse_published(text: str, name: str) -> Published:
-    """Parse the numbers from TOML text.
+    """Parse the numbers of a table from TOML text.
 
     Raises:
-        DataError: if the text is something else; the message names the place.
+        DataError: if the text is invalid; the message names the row.
     """
     try:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise DataError(f"Published numbers must be TOML: {error}.", path=name) from error
+        raise DataError(f"The file is not valid TOML. Cause: {error}.", path=name) from error
     unit = content.pop("unit", "")
     if not isinstance(unit, str):
-        raise DataError(f"The unit must be a text. Got {unit!r}.", path=name)
+        raise DataError(f"`unit` must be a string. Got {unit!r}.", path=name)
     numbers: dict[tuple[str, str], Number] = {}
     for row, columns in content.items():
         try:
             printed = msgspec.convert(columns, dict[str, Number])
         except msgspec.ValidationError as error:
             raise DataError(
-                f"A row must hold columns of {{ mean = ..., std = ... }}: {error}.", path=name, where=f"[{row}]"
+                f"A row must map columns to {{ mean = ..., std = ... }}. Cause: {error}.", path=name, where=f"[{row}]"
             ) from error
         numbers |= {(row, column): number for column, number in printed.items()}
     return Published(numbers=numbers, unit=unit)
@@ -119,14 +123,14 @@ _GROUP = re.compile(r'^group = "(.+)"$', re.MULTILINE)
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A line of a table, or a curve: a model and where its sizes come from.
+    """A row of a table or a curve of a figure: a model and its settings.
 
     Attributes:
-        label: What the page calls it.
-        model: A name of the registry, or a floor's or ceiling's (`edhnn.experiments.kinds.bounds`).
-        preset: Where its sizes come from.
-        options: Options of the model that win over the preset's.
-        train: Fields of the training configuration, likewise.
+        label: The name in the report.
+        model: A name of the model registry, or of a floor or ceiling (`edhnn.experiments.kinds.bounds`).
+        preset: The preset of the model's sizes.
+        options: Options of the model that override the preset's.
+        train: Fields of the training configuration that override the preset's.
     """
 
     label: str
@@ -137,13 +141,13 @@ class Row(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
 class Column(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A column of a table, or a place on the horizontal axis.
+    """A column of a table or a point on the horizontal axis of a figure.
 
     Attributes:
-        label: What the page calls it.
+        label: The name in the report.
         dataset: A catalogue name; for diffusion ``gradient-tv`` or another of its datasets.
-        panel: Which plot of a figure it belongs to.
-        x: Its place on the horizontal axis.
+        panel: The plot of the figure that the point belongs to.
+        x: The position on the horizontal axis.
         options: Options of all models, or ``depth`` and ``width``.
         train: Fields of the training configuration.
     """
@@ -157,15 +161,15 @@ class Column(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Other settings where some rows and columns cross; an empty list means all.
+    """Other settings for the cells of some rows and columns.
 
     Attributes:
-        rows: Labels of rows.
-        columns: Labels of columns.
-        options: Options that win over all others.
-        train: Fields of the training configuration that do.
-        skip: Leave these cells out.
-        why: The reason, for the page.
+        rows: Labels of rows; all if empty.
+        columns: Labels of columns; all if empty.
+        options: Options that override those of row and column.
+        train: Fields of the training configuration that override those of row and column.
+        skip: Whether to omit these cells.
+        why: The reason, shown in the report.
     """
 
     rows: list[str] = []
@@ -176,7 +180,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     why: str
 
     def applies(self, row: Row, column: Column) -> bool:
-        """Return whether the change concerns this cell."""
+        """Return whether the change applies to the cell of a row and a column."""
         return (not self.rows or row.label in self.rows) and (not self.columns or column.label in self.columns)
 
 
@@ -184,21 +188,21 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """A table or a figure.
 
     Attributes:
-        title: What it shows.
-        paper: The paper's name for it: ``Table 2``.
-        kind: What its cells are.
-        group: A name under which several are run together.
-        show: ``table``, or ``lines``: a figure.
-        axis: What the horizontal axis of a figure is.
-        published: The file of the paper's numbers, if it prints them.
-        splits: Splits, or seeds where there are no splits.
+        title: The title in the report.
+        paper: The name in the paper (``Table 2``), or ``none``.
+        kind: The kind of the cells, a key of `KINDS`.
+        group: A name under which several experiments are run together.
+        show: ``table``, or ``lines`` for a figure.
+        axis: The label of the horizontal axis of a figure.
+        published: The name of the file with the paper's numbers, if the paper prints them.
+        splits: Number of splits, or of seeds where the data have no splits.
         train: Fields of the training configuration for all cells.
-        notes: What a reader must know.
+        notes: Sentences shown in the report.
         row: The rows.
         column: The columns.
-        change: The changes, in order.
-        name: The file's name.
-        text: The TOML itself.
+        change: The changes; later ones override earlier ones.
+        name: The name of the file without its suffix.
+        text: The content of the file.
     """
 
     title: str
@@ -220,44 +224,43 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 @cache
 def experiment_names() -> tuple[str, ...]:
-    """List the experiments that come with the package."""
-    files = resources.files("edhnn.experiments").joinpath("specs").iterdir()
-    return tuple(sorted(Path(file.name).stem for file in files if file.name.endswith(".toml")))
+    """List the names of the packaged experiments."""
+    return tuple(_toml_names("specs"))
 
 
 @cache
 def packaged_text(name: str) -> str:
-    """Read the TOML of an experiment that comes with the package."""
+    """Read the TOML text of a packaged experiment."""
     return resources.files("edhnn.experiments").joinpath("specs", f"{name}.toml").read_text("utf-8")
 
 
 def packaged_group(name: str) -> str:
-    """Find the group of an experiment that comes with the package, without parsing the file."""
+    """Return the group of a packaged experiment without parsing the whole file."""
     match = _GROUP.search(packaged_text(name))
     return match[1] if match else ""
 
 
 def choose_experiments(names: Iterable[str]) -> list[Experiment]:
-    """Find the experiments of several names, each once.
+    """Find the experiments of several names, without duplicates.
 
     Raises:
-        UsageError: if two of them have one name: their records would be mixed.
+        UsageError: if two different experiments have the same name, because their records would be mixed.
     """
     chosen: dict[str, Experiment] = {}
     for name in names:
         for experiment in find_experiments(name):
             if chosen.setdefault(experiment.name, experiment) != experiment:
                 raise UsageError(
-                    f"Two experiments must not have one name. Got '{experiment.name}' twice; rename a file."
+                    f"Experiment names must be unique. '{experiment.name}' occurs twice. Rename one of the files."
                 )
     return list(chosen.values())
 
 
 def find_experiments(name: str) -> list[Experiment]:
-    """Find the experiment of that name, those of that group, or the one in that TOML file; parse no others.
+    """Find the packaged experiment of a name, those of a group, or the experiment in a TOML file.
 
     Raises:
-        UsageError: if there is none; the message lists the known names.
+        UsageError: if the name is unknown; the message lists the known ones.
         DataError: if the file is not an experiment.
     """
     if name.endswith(".toml"):
@@ -270,7 +273,7 @@ def find_experiments(name: str) -> list[Experiment]:
 
 
 def packaged_experiment(name: str) -> Experiment:
-    """Parse an experiment that comes with the package."""
+    """Parse a packaged experiment."""
     return parse_experiment(packaged_text(name), name, None)
 
 
@@ -279,12 +282,12 @@ def read_experiment(path: Path) -> Experiment:
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError as error:
-        raise UsageError(f"There is no file '{path}'.") from error
+        raise UsageError(f"File not found: '{path}'.") from error
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"'{path}' cannot be read: {error}.") from error
+        raise UsageError(f"Cannot read '{path}'. Cause: {error}.") from error
     if not _PLAIN_NAME.fullmatch(path.stem):
         raise UsageError(
-            f"The name of an experiment's file must be of letters, digits, '.', '-' and '_'. Got '{path.name}'."
+            f"The name of an experiment file may contain only letters, digits, '.', '-' and '_'. Got '{path.name}'."
         )
     return parse_experiment(text, path.stem, path)
 
@@ -294,39 +297,36 @@ def parse_experiment(text: str, name: str, path: Path | None) -> Experiment:
     try:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise DataError(f"An experiment must be TOML: {error}.", path=path) from error
+        raise DataError(f"The experiment '{name}' is not valid TOML. Cause: {error}.", path=path) from error
     _check_keys(content, name)
     try:
         experiment = msgspec.convert({**content, "name": name, "text": text}, Experiment)
     except msgspec.ValidationError as error:
-        raise DataError(f"The experiment '{name}' must hold what its fields are: {error}.", path=path) from error
+        raise DataError(f"The experiment '{name}' is invalid. Cause: {error}.", path=path) from error
     _check_labels(experiment)
     if experiment.splits < 1:
         raise UsageError(f"The experiment '{name}' must have at least 1 split. Got splits = {experiment.splits}.")
     _check_kind(experiment)
-    if experiment.published and experiment.published not in published_names():
-        raise unknown_name("published table", experiment.published, published_names())
+    read_published(experiment.published)  # raises an error if the name is unknown
     return experiment
 
 
 def _check_keys(content: dict[str, Any], name: str) -> None:
-    """Refuse unknown keys with a suggestion, which msgspec does not give."""
-    places: list[tuple[Any, type[msgspec.Struct], str]] = [(content, Experiment, f"experiment '{name}'")]
-    for key, struct in (("row", Row), ("column", Column), ("change", Change)):
+    """Raise an error for unknown keys, with a suggestion, which msgspec does not give."""
+    tables: list[tuple[Any, type[msgspec.Struct], str]] = [(content, Experiment, f"experiment '{name}'")]
+    for key, entry_type in (("row", Row), ("column", Column), ("change", Change)):
         entries = content.get(key, [])
         for number, entry in enumerate(entries if isinstance(entries, list) else [], start=1):
-            places.append((entry, struct, f"[[{key}]] number {number} of experiment '{name}'"))
-    for entry, fields_of, where in places:
-        known = [
-            field for field in fields_of.__struct_fields__ if fields_of is not Experiment or field not in _NOT_IN_FILES
-        ]
+            tables.append((entry, entry_type, f"[[{key}]] number {number} of experiment '{name}'"))
+    for entry, struct, where in tables:
+        known = [field for field in struct.__struct_fields__ if field not in _NOT_IN_FILES]
         for key in entry if isinstance(entry, dict) else ():
             if key not in known:
                 raise unknown_name(f"key in {where}", key, known)
 
 
 def _check_kind(experiment: Experiment) -> None:
-    from edhnn.experiments.kinds import KINDS  # kinds need rows and columns from this module
+    from edhnn.experiments.kinds import KINDS  # here, because kinds import this module
 
     if experiment.kind not in KINDS:
         raise unknown_name(f"kind of the experiment '{experiment.name}'", experiment.kind, KINDS)
@@ -335,14 +335,14 @@ def _check_kind(experiment: Experiment) -> None:
     if not KINDS[experiment.kind].axis:
         drawn = " or ".join(name for name, kind in KINDS.items() if kind.axis)
         raise UsageError(
-            f"An experiment that is shown as lines must be of the kind {drawn}. Got '{experiment.kind}' "
+            f"The kind of an experiment with show = \"lines\" must be {drawn}. Got '{experiment.kind}' "
             f"in '{experiment.name}'."
         )
     for column in experiment.column:
         if column.x is None:
             raise UsageError(
-                f"Every column of '{experiment.name}', which is shown as lines, must have an x. "
-                f"The column '{column.label}' has none."
+                f"Every column of an experiment with show = \"lines\" must have an x. The column '{column.label}' of "
+                f"'{experiment.name}' has none."
             )
 
 
@@ -354,10 +354,10 @@ def _check_labels(experiment: Experiment) -> None:
     for what, labels in known.items():
         if not labels:
             raise UsageError(
-                f"The experiment '{experiment.name}' must have {what}. It has none: add a [[{what[:-1]}]]."
+                f"The experiment '{experiment.name}' must have {what}. It has none. Add a [[{what[:-1]}]]."
             )
         if len(set(labels)) != len(labels):
-            raise UsageError(f"The {what} of experiment '{experiment.name}' must be named differently. Got {labels}.")
+            raise UsageError(f"The labels of {what} must be unique. Got {labels} in experiment '{experiment.name}'.")
         for change in experiment.change:
             for label in getattr(change, what):
                 if label not in labels:

@@ -1,4 +1,4 @@
-"""Claims: each verdict can come out, and a counterexample wins over everything."""
+"""Claims: every verdict is possible, and a counterexample overrides everything else."""
 
 import re
 
@@ -32,7 +32,7 @@ def noise(cell, split):
         ([], True, "not enough records"),
     ],
 )
-def test_how_outcomes_make_a_verdict(outcomes, complete, verdict):
+def test_the_results_of_comparisons_decide_the_verdict(outcomes, complete, verdict):
     assert decide(outcomes, complete=complete) == verdict
 
 
@@ -47,7 +47,7 @@ def test_the_sbm_claim_is_about_the_papers_baselines_from_alpha_3_on():
     assert floor.verdict == "does not hold"  # the floor is as high as ED-HNN and above all others
 
 
-def test_one_counterexample_is_named():
+def test_a_counterexample_is_named():
     def value(cell, split):
         return (
             80
@@ -61,7 +61,7 @@ def test_one_counterexample_is_named():
     assert any(text.startswith("The opposite: alpha 6: HGNN (−") for text in best.evidence)
 
 
-def test_cells_trained_otherwise_support_no_verdict():
+def test_cells_with_other_epochs_support_no_verdict():
     def value(cell, split):
         return 80 + noise(cell, split) + 10 * (cell.row == "ED-HNN")
 
@@ -77,32 +77,32 @@ def test_missing_records_are_named():
     assert "HGNN" in " ".join(best.evidence)
 
 
-def test_a_column_without_any_record_is_named_alone():
+def test_a_column_without_records_is_named_without_rows():
     def value(cell, split):
         absent = cell.column == "alpha 3" or (cell.row, cell.column) == ("HGNN", "alpha 6")
         return None if absent else 80 + noise(cell, split)
 
     best, _ = verdicts("table3", value)
-    assert "Without enough records: alpha 3; alpha 6: HGNN." in best.evidence
+    assert "Not enough records: alpha 3; alpha 6: HGNN." in best.evidence
 
 
-def test_best_in_every_column():
+def test_a_row_that_is_best_in_every_column_holds():
     claim = verdicts("table2", lambda cell, split: 80 + noise(cell, split) + 9 * (cell.row == "ED-HNN"))[0]
     assert claim.verdict == "holds"
     assert "in 40 of 40 comparisons" in claim.evidence[0]
 
 
-def test_a_claim_says_what_the_means_alone_say():
+def test_evidence_includes_the_comparison_of_means():
     def value(cell, split):
         return 80 + 20 * noise(cell, split) + (1 if cell.row == "ED-HNN" else 0) - 99 * (cell.row == "HGNN")
 
-    said = verdicts("table2", value)[0].evidence[0]
-    better = int(re.search(r"in (\d+) of 40 comparisons", said)[1])
-    ahead = int(re.search(r"By the means alone: in (\d+) of 40", said)[1])
+    evidence = verdicts("table2", value)[0].evidence[0]
+    better = int(re.search(r"in (\d+) of 40 comparisons", evidence)[1])
+    ahead = int(re.search(r"By the means alone: in (\d+) of 40", evidence)[1])
     assert 5 <= better < ahead
 
 
-def test_depth_that_helps_only_ours():
+def test_depth_helps_only_our_network():
     def value(cell, split):
         deep = int(cell.column.split(", ")[1])
         return 60 + noise(cell, split) + (deep if cell.row == "ED-HNN" else -deep)
@@ -118,27 +118,27 @@ def test_depth_that_helps_only_ours():
 
 
 @pytest.mark.parametrize("name", ["figure3", "figure5"])
-def test_operators_told_apart_and_coming_apart_are_two_claims(name):
-    def found(gap, splits=3):
+def test_the_difference_of_operators_and_its_growth_are_two_claims(name):
+    def verdicts_for(gap, splits=3):
         def score(cell, split):
             width = int(cell.column.split(", ")[1])
             return 0.1 + 1e-4 * noise(cell, split) + (gap(width) if cell.row == "Invariant" else 0)
 
         return [claim.verdict for claim in verdicts(name, score, splits=splits)[:2]]
 
-    assert found(lambda width: 1 / width) == ["holds", "holds"]
-    assert found(lambda width: width / 100) == ["holds", "does not hold"]
-    assert found(lambda width: -0.05) == ["does not hold", "not distinguishable"]
-    assert found(lambda width: 0) == ["not distinguishable", "not distinguishable"]
-    assert found(lambda width: 0, splits=1) == ["not enough records", "not enough records"]
+    assert verdicts_for(lambda width: 1 / width) == ["holds", "holds"]
+    assert verdicts_for(lambda width: width / 100) == ["holds", "does not hold"]
+    assert verdicts_for(lambda width: -0.05) == ["does not hold", "not distinguishable"]
+    assert verdicts_for(lambda width: 0) == ["not distinguishable", "not distinguishable"]
+    assert verdicts_for(lambda width: 0, splits=1) == ["not enough records", "not enough records"]
 
 
 @pytest.mark.parametrize(
     ("name", "panels", "widths"), [("figure3", ["LEC"], {8, 16, 32, 64}), ("figure5", ["TV", "LEC"], {8})]
 )
-def test_the_lowest_error_is_claimed_of_all_networks(name, panels, widths):
-    def found(better):
-        """Errors of 1, but 2 of ED-HNN where another is to be better and in cells of which nothing is claimed."""
+def test_the_lowest_error_is_claimed_among_all_networks(name, panels, widths):
+    def claim_for(better):
+        """Give errors of 1, except 2 to ED-HNN where another row must be better and in cells without a claim."""
 
         def score(cell, split):
             panel, width = cell.column.split(", ")
@@ -148,24 +148,24 @@ def test_the_lowest_error_is_claimed_of_all_networks(name, panels, widths):
 
         return verdicts(name, score, splits=3)[2]
 
-    assert found("ED-HNN").verdict == "holds"
-    assert f"in {3 * len(panels) * len(widths)} of {3 * len(panels) * len(widths)}" in found("ED-HNN").evidence[0]
-    assert found("AllDeepSets").verdict == "does not hold"
-    assert "released" not in " ".join(found("ED-HNN, released layer").evidence)  # not of its size
+    assert claim_for("ED-HNN").verdict == "holds"
+    assert f"in {3 * len(panels) * len(widths)} of {3 * len(panels) * len(widths)}" in claim_for("ED-HNN").evidence[0]
+    assert claim_for("AllDeepSets").verdict == "does not hold"
+    assert "released" not in " ".join(claim_for("ED-HNN, released layer").evidence)  # it has another size
 
 
 @pytest.mark.parametrize("name", ["figure3", "figure5"])
-def test_released_layers_are_asked_about_apart_from_what_the_paper_claims(name):
-    def found(worse):
+def test_released_layers_are_a_question_of_ours(name):
+    def verdicts_for(worse):
         *others, layers = verdicts(
             name, lambda cell, split: 1 + 1e-3 * noise(cell, split) + (cell.row == worse), splits=3
         )
         assert [claim.papers for claim in (*others, layers)] == [True, True, True, False]
         return others[0].verdict, layers.verdict
 
-    assert found("Invariant") == ("holds", "not distinguishable")
-    assert found("Invariant, released layer") == ("not distinguishable", "holds")
+    assert verdicts_for("Invariant") == ("holds", "not distinguishable")
+    assert verdicts_for("Invariant, released layer") == ("not distinguishable", "holds")
 
 
-def test_only_experiments_given_are_judged():
+def test_only_the_given_experiments_are_judged():
     assert check_claims({}) == []

@@ -1,4 +1,4 @@
-"""From records to grids: by settings, with the epochs that there are, and nothing left out in silence."""
+"""Grids: records are matched by settings, then by settings except epochs."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from edhnn.experiments.kinds.diffusion_steps import DiffusionSteps
 from edhnn.experiments.spec import packaged_experiment, parse_experiment
 from tests.experiments.made import failed_record, made_record, made_records
 
-STANDING_STILL = DiffusionSteps.metric_floor.label
+NO_STEP = DiffusionSteps.metric_floor.label
 SMALL = """
 title = "t"
 paper = "Table 0"
@@ -39,18 +39,18 @@ def small():
     return parse_experiment(SMALL, "small", None)
 
 
-def test_scores_come_from_the_cells_own_settings():
+def test_scores_are_matched_by_settings():
     records = made_records(small(), lambda cell, split: 70.0 + split if cell.row == "net" else 60.0)
     grid = gather(small(), RecordIndex(records))
     cell = grid.cells["net", "two"]
     np.testing.assert_array_equal(cell.scores, [70, 71, 72])
-    assert (cell.state, cell.cell.changed, cell.epochs, cell.asked) == ("measured", "small", None, 3)
+    assert (cell.state, cell.cell.changed, cell.epochs, cell.requested) == ("measured", "small", None, 3)
     assert cell.mean_of("num_parameters") == 7
     assert cell.mean_of("inference") is None
-    assert grid.begun
+    assert grid.has_network_records
 
 
-def test_another_experiments_records_serve_and_other_settings_do_not():
+def test_records_of_another_experiment_count_and_other_settings_do_not():
     other = parse_experiment(
         SMALL.replace('label = "net"', 'label = "other"').replace('["net"]', '["other"]'), "x", None
     )
@@ -62,17 +62,17 @@ def test_another_experiments_records_serve_and_other_settings_do_not():
     assert grid.cells["net", "one"].state == "measured"
 
 
-def test_other_epochs_serve_where_there_are_no_records_and_most_splits_win():
-    few = made_records(small(), lambda cell, split: 50.0, splits=1, epochs=50)
-    more = made_records(small(), lambda cell, split: 40.0, splits=2, epochs=20)
-    cell = gather(small(), RecordIndex([*few, *more])).cells["net", "one"]
+def test_other_epochs_are_used_without_own_records_and_most_splits_win():
+    one_split = made_records(small(), lambda cell, split: 50.0, splits=1, epochs=50)
+    two_splits = made_records(small(), lambda cell, split: 40.0, splits=2, epochs=20)
+    cell = gather(small(), RecordIndex([*one_split, *two_splits])).cells["net", "one"]
     assert (cell.epochs, len(cell.values), cell.scores[0]) == (20, 2, 40.0)
-    own = made_records(small(), lambda cell, split: 60.0, splits=1)
-    cell = gather(small(), RecordIndex([*few, *more, *own])).cells["net", "one"]
+    matching = made_records(small(), lambda cell, split: 60.0, splits=1)
+    cell = gather(small(), RecordIndex([*one_split, *two_splits, *matching])).cells["net", "one"]
     assert (cell.epochs, len(cell.values), cell.scores[0]) == (None, 1, 60.0)
 
 
-def test_failures_say_why_and_missing_numbers_are_failures():
+def test_failures_have_reasons_and_missing_scores_are_failures():
     first, second, *_ = cells_of(small())
     records = [failed_record(first, 0, "no data"), failed_record(first, 1, "no data"), made_record(second, 0, None)]
     grid = gather(small(), RecordIndex([*records, made_record(second, 1, 3.0)]))
@@ -82,7 +82,7 @@ def test_failures_say_why_and_missing_numbers_are_failures():
     assert grid.measured("net", "two") is grid.cells["net", "two"]
 
 
-def test_floors_are_lent_and_come_first():
+def test_floors_are_added_and_come_first():
     lines = gather(small(), RecordIndex([])).lines
     assert [(line.label, line.kind) for line in lines] == [
         ("Features alone: L1 logistic", "floor"),
@@ -94,31 +94,31 @@ def test_floors_are_lent_and_come_first():
     assert {"MLP", "Features alone: L1 logistic", "ED-HNN"} <= {line.label for line in figure.lines}
     table = packaged_experiment("table2")
     records = made_records(table, lambda cell, split: 50.0 if cell.row in ("MLP", "HGNN") else None)
-    lent = gather(packaged_experiment("figure2"), RecordIndex(records))
-    assert lent.measured("MLP", "Senate, 8") is not None  # the same perceptron at all depths
-    assert lent.measured("HGNN", "Senate, 8") is None
-    assert not lent.begun
+    grid = gather(packaged_experiment("figure2"), RecordIndex(records))
+    assert grid.measured("MLP", "Senate, 8") is not None  # the same perceptron at all depths
+    assert grid.measured("HGNN", "Senate, 8") is None
+    assert not grid.has_network_records
 
 
-def test_floors_that_do_not_exist_on_a_dataset_are_no_cells():
+def test_floors_that_do_not_exist_for_a_dataset_have_no_cells():
     grid = gather(packaged_experiment("table2"), RecordIndex([]))
     assert ("Features alone: true class means", "Senate") in grid.cells
     assert ("Features alone: true class means", "Cora") not in grid.cells
 
 
-def test_standing_still_is_the_floor_of_diffusion():
+def test_no_step_is_the_floor_of_diffusion():
     figure = packaged_experiment("figure5")
     grid = gather(
         figure, RecordIndex(made_records(figure, lambda cell, split: 0.1, splits=3, mean_absolute_change=0.4))
     )
-    assert grid.lines[0].label == STANDING_STILL
-    assert not grid.higher_is_better
-    np.testing.assert_array_equal(grid.cells[STANDING_STILL, "TV, 8"].scores, [0.4, 0.4, 0.4])
-    assert gather(figure, RecordIndex([])).cells[STANDING_STILL, "TV, 8"].state == "not run"
+    assert grid.lines[0].label == NO_STEP
+    assert not grid.kind.higher_is_better
+    np.testing.assert_array_equal(grid.cells[NO_STEP, "TV, 8"].scores, [0.4, 0.4, 0.4])
+    assert gather(figure, RecordIndex([])).cells[NO_STEP, "TV, 8"].state == "not run"
 
 
 def test_statistics_have_one_split_and_no_floors():
     table = packaged_experiment("table7")
     grid = gather(table, RecordIndex(made_records(table, lambda cell, split: 0.5, splits=1)))
-    assert all(cell.asked == 1 and cell.state == "measured" for cell in grid.cells.values())
+    assert all(cell.requested == 1 and cell.state == "measured" for cell in grid.cells.values())
     assert not any(line.kind == "floor" for line in grid.lines)

@@ -1,4 +1,4 @@
-"""Intervals, ranks and tests against slow references and SciPy's own."""
+"""Intervals, ranks and tests compared with slow references and SciPy."""
 
 import itertools
 
@@ -17,12 +17,12 @@ from edhnn.experiments.analysis.significance import (
     summarise,
 )
 
-scores = st.lists(st.floats(0, 100, width=32), min_size=2, max_size=12).map(lambda found: np.array(found, np.float64))
-p_values = st.lists(st.floats(0, 1), max_size=12).map(lambda found: np.array(found, np.float64))
+scores = st.lists(st.floats(0, 100, width=32), min_size=2, max_size=12).map(lambda values: np.array(values, np.float64))
+p_values = st.lists(st.floats(0, 1), max_size=12).map(lambda values: np.array(values, np.float64))
 
 
 def slow_holm(p):
-    """By its definition: reject while the k-th smallest is at most level / (m - k); the level at which each falls."""
+    """Compute by definition the level at which each is rejected: while the k-th smallest is at most level / (m - k)."""
     adjusted = []
     for value in p:
         smaller = [(other, sum(third < other for third in p)) for other in p if other <= value]
@@ -31,43 +31,43 @@ def slow_holm(p):
 
 
 @given(scores)
-def test_a_summary_is_mean_sample_deviation_and_an_interval_around_the_mean(values):
-    found = summarise(values, np.random.default_rng(0))
-    assert found.mean == pytest.approx(sum(values) / len(values))
-    assert found.std == pytest.approx(np.sqrt(sum((values - found.mean) ** 2) / (len(values) - 1)), abs=1e-6)
+def test_a_summary_has_mean_sample_deviation_and_interval(values):
+    summary = summarise(values, np.random.default_rng(0))
+    assert summary.mean == pytest.approx(sum(values) / len(values))
+    assert summary.std == pytest.approx(np.sqrt(sum((values - summary.mean) ** 2) / (len(values) - 1)), abs=1e-6)
     tolerance = 1e-9 * max(values)
-    assert min(values) - tolerance <= found.low <= found.high <= max(values) + tolerance
-    assert found.count == len(values)
+    assert min(values) - tolerance <= summary.low <= summary.high <= max(values) + tolerance
+    assert summary.count == len(values)
 
 
-def test_the_interval_is_scipys():
+def test_the_interval_equals_scipys():
     values = np.random.default_rng(1).normal(70, 3, 10)
-    found = summarise(values, np.random.default_rng(0))
+    summary = summarise(values, np.random.default_rng(0))
     theirs = scipy.stats.bootstrap(
         (values,), np.mean, n_resamples=20000, method="percentile", rng=np.random.default_rng(2)
     ).confidence_interval
-    assert (found.low, found.high) == pytest.approx((theirs.low, theirs.high), abs=0.1)
-    assert found == summarise(values, np.random.default_rng(0))
+    assert (summary.low, summary.high) == pytest.approx((theirs.low, theirs.high), abs=0.1)
+    assert summary == summarise(values, np.random.default_rng(0))
 
 
-def test_the_interval_covers_the_mean_about_as_often_as_it_says():
+def test_the_interval_covers_the_mean_about_95_percent_of_the_time():
     generator = np.random.default_rng(3)
     hits = 0
     for _ in range(200):
-        found = summarise(generator.normal(5, 1, 40), generator)
-        hits += found.low <= 5 <= found.high
+        summary = summarise(generator.normal(5, 1, 40), generator)
+        hits += summary.low <= 5 <= summary.high
     assert 180 <= hits <= 199
 
 
 def test_one_score_has_no_spread():
-    found = summarise(np.array([3.5]), np.random.default_rng(0))
-    assert (found.mean, found.std, found.low, found.high, found.count) == (3.5, None, None, None, 1)
+    summary = summarise(np.array([3.5]), np.random.default_rng(0))
+    assert (summary.mean, summary.std, summary.low, summary.high, summary.count) == (3.5, None, None, None, 1)
 
 
 @given(st.integers(1, 6), st.integers(1, 5), st.randoms(use_true_random=False), st.booleans())
-def test_ranks_count_those_above_and_share_ties(rows, columns, random, higher):
+def test_ranks_match_their_definition_with_ties(rows, columns, random, higher):
     values = np.array([[random.randint(0, 3) for _ in range(columns)] for _ in range(rows)], np.float64)
-    found = average_ranks(values, higher_is_better=higher)
+    ranks = average_ranks(values, higher_is_better=higher)
     better = (lambda a, b: a > b) if higher else (lambda a, b: a < b)
     for row in range(rows):
         slow = [
@@ -76,12 +76,12 @@ def test_ranks_count_those_above_and_share_ties(rows, columns, random, higher):
             + 0.5 * sum(values[other, column] == values[row, column] for other in range(rows) if other != row)
             for column in range(columns)
         ]
-        assert found[row] == pytest.approx(np.mean(slow))
-    assert found.sum() == pytest.approx(rows * (rows + 1) / 2)
+        assert ranks[row] == pytest.approx(np.mean(slow))
+    assert ranks.sum() == pytest.approx(rows * (rows + 1) / 2)
 
 
 @given(scores)
-def test_without_overlap_the_test_is_students(differences):
+def test_without_overlap_the_test_is_students_t_test(differences):
     differences = differences - 50
     if np.ptp(differences) < 1e-3:
         return
@@ -90,24 +90,24 @@ def test_without_overlap_the_test_is_students(differences):
 
 
 @given(scores, st.floats(0.01, 2))
-def test_overlap_only_makes_it_more_careful_and_the_sign_does_not_matter(differences, ratio):
+def test_overlap_only_raises_p_and_the_sign_does_not_matter(differences, ratio):
     differences = differences - 50
-    careful = corrected_resampled_p(differences, ratio)
-    assert 0 <= corrected_resampled_p(differences, 0.0) <= careful + 1e-12 <= 1 + 2e-12
-    assert corrected_resampled_p(-differences, ratio) == pytest.approx(careful)
+    p = corrected_resampled_p(differences, ratio)
+    assert 0 <= corrected_resampled_p(differences, 0.0) <= p + 1e-12 <= 1 + 2e-12
+    assert corrected_resampled_p(-differences, ratio) == pytest.approx(p)
 
 
-def test_differences_that_are_all_the_same_are_no_evidence():
+def test_equal_differences_are_no_evidence():
     assert corrected_resampled_p(np.zeros(4), 0.5) == 1.0
     assert corrected_resampled_p(np.full(2, 100 / 71), 0.5) == 1.0  # one test node of Senate, on both of two splits
-    assert corrected_resampled_p(np.array([71.83 - 70.42, 67.61 - 66.2]), 0.5) == 1.0  # the same, but for rounding
+    assert corrected_resampled_p(np.array([71.83 - 70.42, 67.61 - 66.2]), 0.5) == 1.0  # equal except for rounding
     assert corrected_resampled_p(np.array([1.0, 1.01]), 0.5) < 0.01
 
 
 def halves_of_the_features(generator, nodes=200, width=5):
-    """Ten splits of 50/25/25 %: accuracy of class means on one half of the features minus the same on the other.
+    """Return differences of accuracy between classifiers by class means on two halves of the features, on ten splits.
 
-    Both halves are drawn alike, so neither classifier is truly better.
+    Both halves have the same distribution, so neither classifier is truly better. Splits are 50/25/25 %.
     """
     y = generator.integers(0, 2, nodes)
     x = generator.normal(size=(nodes, 2 * width)) + 0.2 * (2 * y[:, None] - 1)
@@ -125,8 +125,8 @@ def halves_of_the_features(generator, nodes=200, width=5):
     return np.array(differences)
 
 
-def test_overlapping_splits_fool_students_test_and_not_the_corrected_one():
-    """False alarms in 300 trials at level 0.05: 15 are allowed."""
+def test_overlapping_splits_mislead_students_test_but_not_the_corrected_one():
+    """Count false positives in 300 trials at level 0.05: 15 are allowed."""
     generator = np.random.default_rng(7)
     alarms = np.zeros(2)
     for _ in range(300):
@@ -137,12 +137,12 @@ def test_overlapping_splits_fool_students_test_and_not_the_corrected_one():
 
 
 @given(p_values)
-def test_holm_is_its_definition(p):
+def test_holm_matches_its_definition(p):
     np.testing.assert_allclose(holm(p), slow_holm(p), rtol=1e-12)
 
 
 @given(p_values, st.randoms(use_true_random=False))
-def test_holm_keeps_order_and_only_raises(p, random):
+def test_holm_keeps_the_order_and_only_raises_p(p, random):
     adjusted = holm(p)
     assert np.all(adjusted >= p)
     assert np.all(adjusted <= np.minimum(1, len(p) * p) + 1e-12)
@@ -152,13 +152,13 @@ def test_holm_keeps_order_and_only_raises(p, random):
         assert (p[a] <= p[b]) <= (adjusted[a] <= adjusted[b])
 
 
-def test_holm_on_the_textbooks_numbers():
+def test_holm_on_textbook_numbers():
     np.testing.assert_allclose(holm(np.array([0.01, 0.04, 0.03, 0.005])), [0.03, 0.06, 0.06, 0.02])
     assert len(holm(np.array([]))) == 0
 
 
 @pytest.mark.parametrize(
-    ("gain", "adjusted", "said"),
+    ("gain", "adjusted", "result"),
     [
         (1.0, 0.01, "better"),
         (-1.0, 0.01, "worse"),
@@ -167,16 +167,16 @@ def test_holm_on_the_textbooks_numbers():
         (9.0, None, "not enough splits"),
     ],
 )
-def test_outcomes(gain, adjusted, said):
-    assert judge(gain, adjusted) == said
+def test_gain_and_p_decide_the_result(gain, adjusted, result):
+    assert judge(gain, adjusted) == result
 
 
 @given(scores, st.floats(0, 1), st.floats(1e-4, 0.5))
-def test_the_least_gain_is_where_the_test_reaches_its_level(values, ratio, level):
-    found = least_gain(values, ratio, level)
+def test_the_test_reaches_its_level_at_the_least_gain(values, ratio, level):
+    least = least_gain(values, ratio, level)
     if np.ptp(values) < 1e-3:
         return
     for share, side in ((0.99, 1), (1.01, -1)):
-        moved = values - values.mean() + share * found
+        moved = values - values.mean() + share * least
         assert side * (corrected_resampled_p(moved, ratio) - level) > 0
     assert least_gain(np.full(4, 3.0), ratio, level) == 0

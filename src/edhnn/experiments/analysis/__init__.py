@@ -1,1 +1,1 @@
-"""Records turned into tables, tests, findings and verdicts on the paper's claims."""
+"""Analysis of records: grids of scores, statistical tests, and verdicts on the paper's claims."""

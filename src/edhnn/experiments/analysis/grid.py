@@ -1,8 +1,8 @@
-"""From records to a grid: every cell of an experiment with the scores that the records hold for it.
+"""A grid: every cell of an experiment with the scores of its records.
 
-A record belongs to a cell by its settings, whatever experiment it was run for. A cell without records of its own gets
-those that differ only in the number of epochs, and says so. Floors are lent to every experiment on accuracy that has no
-row for them: they depend on nothing but the data.
+A record belongs to the cells with its settings, even if it was run for another experiment. A cell without records gets
+those that differ only in the number of epochs, and `Measured.epochs` gives that number. Floors depend only on the data,
+so they are added to every accuracy experiment that has no row for them.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ _ORDER: tuple[LineKind, ...] = ("floor", "network", "ceiling")
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """A cell and what its records hold.
+    """A cell with the content of its records.
 
     Attributes:
         cell: The cell.
-        asked: How many splits the experiment asks for.
+        requested: Number of splits that the experiment requests.
         values: Scores by split.
-        metrics: All numbers of the records, by split.
-        failures: Why splits failed, each reason once.
-        epochs: Epochs of the records, where they are not the experiment's.
+        metrics: All metrics of the records, by split.
+        failures: The reasons of failed splits, without duplicates.
+        epochs: Epochs of the records, if they differ from the experiment's.
     """
 
     cell: Cell
-    asked: int
+    requested: int
     values: Mapping[int, float]
     metrics: Mapping[int, JsonObject]
     failures: Sequence[str] = ()
@@ -47,7 +47,7 @@ class Measured:
 
     @property
     def state(self) -> State:
-        """Whether there is a number, and if not, why."""
+        """Whether the cell has a score, and if not, why."""
         if self.values:
             return "measured"
         return "failed" if self.failures else "not run"
@@ -58,12 +58,12 @@ class Measured:
         return np.array([self.values[split] for split in sorted(self.values)], dtype=np.float64)
 
     def mean_of(self, metric: str) -> float | None:
-        """Return the mean over the splits of another number that the records hold."""
+        """Return the mean of a metric over the splits; ``None`` if no record has it."""
         values = self.by_split(metric)
         return float(np.mean(list(values.values()))) if values else None
 
     def by_split(self, metric: str) -> dict[int, float]:
-        """Return another number that the records hold, by split."""
+        """Return a metric by split."""
         return {
             split: float(numbers[metric]) for split, numbers in self.metrics.items() if numbers.get(metric) is not None
         }
@@ -75,7 +75,7 @@ class Line:
     """A row of a grid.
 
     Attributes:
-        label: What the page calls it.
+        label: The name in the report.
         kind: Floor, network or ceiling.
     """
 
@@ -90,8 +90,8 @@ class Grid:
 
     Attributes:
         experiment: The experiment.
-        lines: Its rows and the floors lent to it; floors first, ceilings last.
-        cells: By the labels of row and column; a cell that does not exist is absent.
+        lines: The rows, including added floors; floors first, ceilings last.
+        cells: The cells by the labels of row and column.
     """
 
     experiment: Experiment
@@ -100,13 +100,8 @@ class Grid:
 
     @property
     def kind(self) -> Kind:
-        """What the cells are."""
+        """The kind of the cells."""
         return KINDS[self.experiment.kind]
-
-    @property
-    def higher_is_better(self) -> bool:
-        """Whether a larger number is a better one."""
-        return self.kind.higher_is_better
 
     @property
     def columns(self) -> list[str]:
@@ -114,13 +109,13 @@ class Grid:
         return [column.label for column in self.experiment.column]
 
     def measured(self, row: str, column: str) -> Measured | None:
-        """Return the cell, if it has a number."""
+        """Return the cell if it exists and has a score, else ``None``."""
         cell = self.cells.get((row, column))
         return cell if cell is not None and cell.state == "measured" else None
 
     @property
-    def begun(self) -> bool:
-        """Whether a network has a number or a failure."""
+    def has_network_records(self) -> bool:
+        """Whether a network has a score or a failure."""
         networks = set(self.networks)
         return any(cell.state != "not run" for (row, _), cell in self.cells.items() if row in networks)
 
@@ -130,8 +125,8 @@ class Grid:
         return [line.label for line in self.lines if line.kind == "network"]
 
     @property
-    def rivals(self) -> list[str]:
-        """The rows that can be better or worse than one another: all but ceilings."""
+    def comparable(self) -> list[str]:
+        """The labels of the rows that are compared with each other: all except ceilings."""
         return [line.label for line in self.lines if line.kind != "ceiling"]
 
 
@@ -149,51 +144,51 @@ class RecordIndex:
             key, epochs = _without_epochs(record["settings"])
             self._by_epochs.setdefault(key, {}).setdefault(epochs, []).append(record)
 
-    def find(self, cell: Cell, asked: int) -> Measured:
-        """Return what is known of a cell: by its own records, else by those of the epochs that have most splits."""
+    def find(self, cell: Cell, requested: int) -> Measured:
+        """Return a cell with its own records, else with those of the other number of epochs that has most splits."""
         key, epochs = _without_epochs(cell.settings)
         known = self._by_epochs.get(key, {})
         if epochs in known:
-            return _measured(cell, asked, known[epochs], None)
-        others = [_measured(cell, asked, records, other) for other, records in known.items() if other is not None]
+            return _measured(cell, requested, known[epochs], None)
+        others = [_measured(cell, requested, records, other) for other, records in known.items() if other is not None]
         return max(
             others,
             key=lambda measured: (len(measured.values), measured.epochs or 0),
-            default=Measured(cell=cell, asked=asked, values={}, metrics={}),
+            default=Measured(cell=cell, requested=requested, values={}, metrics={}),
         )
 
 
 def _without_epochs(settings: JsonObject) -> tuple[str, int | None]:
-    """Hash the settings without the epochs, and return these apart."""
+    """Return the hash of the settings without the epochs, and the epochs."""
     train = dict(settings.get("train", {}))
     epochs = train.pop("epochs", None)
     return digest({**settings, "train": train}), None if epochs is None else int(epochs)
 
 
 def gather(experiment: Experiment, index: RecordIndex) -> Grid:
-    """Put the scores that the records hold into the cells of an experiment."""
+    """Collect the scores of an experiment from the records."""
     kind = KINDS[experiment.kind]
     taken = {row.model for row in experiment.row} | {row.label for row in experiment.row}
-    lent = [row for row in kind.lent if not {row.model, row.label} & taken]
-    bare = msgspec.structs.replace(
+    floors = [row for row in kind.shared_floors if not {row.model, row.label} & taken]
+    without_options = msgspec.structs.replace(
         experiment,
         change=[],
         column=[msgspec.structs.replace(column, options={}, train={}) for column in experiment.column],
     )
-    asked = min(experiment.splits, kind.max_splits)
+    requested = min(experiment.splits, kind.max_splits)
     cells: dict[tuple[str, str], Measured] = {}
-    for source, rows in ((bare, lent), (experiment, experiment.row)):
+    for source, rows in ((without_options, floors), (experiment, experiment.row)):
         for row in rows:
             for column in source.column:
                 cell = find_cell(source, row, column)
                 if cell is not None:
-                    cells[row.label, column.label] = index.find(cell, asked)
+                    cells[row.label, column.label] = index.find(cell, requested)
     lines = [
         Line(
             label=row.label,
             kind="ceiling" if row.model in kind.ceilings else "floor" if row.model in kind.floors else "network",
         )
-        for row in (*lent, *experiment.row)
+        for row in (*floors, *experiment.row)
         if any((row.label, column.label) in cells for column in experiment.column)
     ]
     if kind.metric_floor is not None:
@@ -206,28 +201,28 @@ def gather(experiment: Experiment, index: RecordIndex) -> Grid:
 def _metric_floor(
     experiment: Experiment, floor: MetricFloor, cells: Mapping[tuple[str, str], Measured]
 ) -> dict[tuple[str, str], Measured]:
-    """Return the cells of a floor that the records of each column hold."""
+    """Return the cells of a floor that is a metric of the records."""
     floors = {}
     for column in experiment.column:
         values: dict[int, float] = {}
         for (_, label), measured in cells.items():
             values |= measured.by_split(floor.metric) if label == column.label else {}
         cell = Cell(experiment.name, floor.label, column.label, {}, floor.source)
-        floors[floor.label, column.label] = Measured(cell=cell, asked=experiment.splits, values=values, metrics={})
+        floors[floor.label, column.label] = Measured(cell=cell, requested=experiment.splits, values=values, metrics={})
     return floors
 
 
-def _measured(cell: Cell, asked: int, records: Sequence[JsonObject], epochs: int | None) -> Measured:
+def _measured(cell: Cell, requested: int, records: Sequence[JsonObject], epochs: int | None) -> Measured:
     values: dict[int, float] = {}
     metrics: dict[int, JsonObject] = {}
     failures = []
     for record in records:
         numbers, split = record.get("metrics"), int(record["split"])
         if numbers is None:
-            failures.append(str(record.get("failed", "the record has no numbers")))
+            failures.append(str(record["failed"]))
         elif numbers.get("value") is None:
             failures.append("the score is not a number")
         else:
             values[split], metrics[split] = float(numbers["value"]), numbers
     reasons = tuple(dict.fromkeys(failures))
-    return Measured(cell=cell, asked=asked, values=values, metrics=metrics, failures=reasons, epochs=epochs)
+    return Measured(cell=cell, requested=requested, values=values, metrics=metrics, failures=reasons, epochs=epochs)

@@ -1,4 +1,4 @@
-"""What a cell of an experiment can be. A kind declares itself in its module; this list makes it known by its name."""
+"""The kinds of cells, each defined in a module of its own."""
 
 from __future__ import annotations
 
@@ -11,4 +11,4 @@ from edhnn.experiments.kinds.statistics import Statistics
 from edhnn.experiments.kinds.timing import Timing
 
 KINDS: Mapping[str, Kind] = {kind.name: kind for kind in (Accuracy(), Statistics(), Timing(), DiffusionSteps())}
-"""The kinds by the name that an experiment's ``kind`` has."""
+"""The kinds by the value of ``kind`` in an experiment's file."""

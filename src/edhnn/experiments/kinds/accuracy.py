@@ -1,4 +1,4 @@
-"""Test accuracy of a model on a split, trained by the paper's protocol; or of a bound. Paper: Section 4.1."""
+"""Test accuracy of a bound, or of a model trained by the paper's protocol. Paper: Section 4.1."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from typing import Any, ClassVar, final
 
 from edhnn.configuration import configure
 from edhnn.data.dataset import NodeDataset
-from edhnn.data.splits import Split
 from edhnn.datasets.registry import find_entry, load_dataset
-from edhnn.experiments.kinds.base import Kind, LineKind, model_settings, refuse_settings
+from edhnn.experiments.kinds.base import Kind, LineKind, check_no_settings, model_settings
 from edhnn.experiments.kinds.bounds import BOUNDS, CEILINGS, FLOORS
 from edhnn.experiments.spec import Column, Row
 from edhnn.io.json_files import read_json
@@ -36,13 +35,13 @@ class Accuracy(Kind):
     higher_is_better = True
     test_to_train = 0.25 / 0.50
     groups: ClassVar[Mapping[LineKind, str]] = {
-        "floor": "Floors: nothing of the hypergraph",
+        "floor": "Floors: without the hypergraph",
         "network": "Networks",
-        "ceiling": "Ceiling: it is known how the data were made",
+        "ceiling": "Ceiling: the generator of the data is known",
     }
     floors = (*FLOORS, "mlp")
     ceilings = tuple(CEILINGS)
-    lent = (
+    shared_floors = (
         Row(label="Features alone: L1 logistic", model="l1-logistic"),
         Row(label="Features alone: true class means", model="class-means"),
         Row(label="MLP", model="mlp"),
@@ -51,21 +50,22 @@ class Accuracy(Kind):
     def resolve(
         self, row: Row, column: Column, options: dict[str, Any], train: dict[str, Any]
     ) -> tuple[JsonObject, str] | None:
-        """Resolve the settings; bounds have none, and some exist only where it is known how data were made."""
+        """Resolve the settings; a bound has none, and some bounds exist only for data with a known generator."""
         entry = find_entry(column.dataset)
         data = {"splits_sha256": entry.splits_sha256, "features_sha256": entry.features_sha256}
         settings: JsonObject = {"dataset": column.dataset, "data": data, "seed": 0}
         if row.model in BOUNDS:
             bound = BOUNDS[row.model]
-            refuse_settings(f"The row '{row.label}'", {**row.options, **row.train})
-            own = {**settings, "model": row.model, "options": {}, "train": {}}
-            return (own, bound.source) if bound.applies(column.dataset) else None
+            check_no_settings(f"The row '{row.label}'", {**row.options, **row.train})
+            bound_settings = {**settings, "model": row.model, "options": {}, "train": {}}
+            return (bound_settings, bound.source) if bound.applies(column.dataset) else None
         model, training, source = model_settings(row, column, options, train)
         return {**settings, "model": model.pop("name"), "options": model, "train": training}, source
 
     def perform(self, settings: JsonObject, split: int, work: Path, should_stop: Callable[[], bool]) -> JsonObject:
-        """Train, select by validation, and evaluate the test nodes once."""
-        dataset, parts = split_data(settings["dataset"], split)
+        """Train, select the epoch on the validation nodes, and evaluate the test nodes once."""
+        dataset = _dataset(settings["dataset"])
+        parts = choose_splits(dataset, split + 1)[split]
         if settings["model"] in BOUNDS:
             return BOUNDS[settings["model"]].measure(dataset, parts)
         config = configure(TrainConfig, settings["train"])
@@ -88,15 +88,9 @@ class Accuracy(Kind):
             "train_seconds": result["seconds"],
         }
 
-    def shown(self, value: float) -> str:
-        """Write two digits after the point."""
+    def format(self, value: float) -> str:
+        """Format a number with two decimals."""
         return f"{value:.2f}"
-
-
-def split_data(name: str, split: int) -> tuple[NodeDataset, Split]:
-    """Load a dataset of the catalogue and one of its splits."""
-    dataset = _dataset(name)
-    return dataset, choose_splits(dataset, split + 1)[split]
 
 
 @lru_cache(maxsize=2)

@@ -1,29 +1,30 @@
-r"""Bounds on what a network can show.
+r"""Lower and upper bounds on the accuracy of a network.
 
-Floors are what the features alone give, without the hypergraph:
+Floors use the features alone, without the hypergraph:
 
-- ``l1-logistic``: scikit-learn's logistic regression with an L1 penalty on standardised features (bags of words as they
-  are), its strength chosen on the validation nodes.
-- ``class-means``: the feature-only oracle where features were drawn as $x_v = \mathrm{onehot}(y_v) + s\,\epsilon$: the
-  class whose true mean is nearest. No classifier of the features alone does better but for classes of unequal size.
+- ``l1-logistic``: scikit-learn's logistic regression with an L1 penalty. Features are standardised, except bags of
+  words. The strength of the penalty is chosen on the validation nodes.
+- ``class-means``: the optimal classifier for features drawn as $x_v = \mathrm{onehot}(y_v) + s\,\epsilon$: the class
+  whose true mean is nearest. Only unequal class sizes would allow a better classifier of the features alone.
 
-A network below them does no better than the features alone allow. Ceilings exist where it is known how data were
-made; they are the best accuracy possible when the generator is known:
+A network below a floor is no better than a classifier of the features alone. Ceilings are the best accuracy possible
+when the generator of the data is known:
 
 - ``belief-propagation``, ``belief-propagation-labels``: sum-product belief propagation on the contextual SBM, without
-  and with the labels of the training nodes. A node's features, with noise 1, give it the log-odds $x_{v1} - x_{v0}$. A
-  hyperedge holds $\alpha$ or $|e| - \alpha$ nodes of class 1, either with probability 1/2: its message to a node
-  compares how likely it is that the companions count to one less, and to just that. Exact where hyperedges form no
-  cycles, close to it on sparse random ones. The number of iterations is chosen on the validation nodes, as the epoch of
-  a network is. Without labels it is the ceiling of a network that tells classes by features and hypergraph. A network
-  that has learned its training nodes by heart may pass their labels on, so the limit of every learner is the one with
-  training labels.
+  and with the labels of the training nodes. A node's features, with noise 1, give the log-odds $x_{v1} - x_{v0}$. A
+  hyperedge has $\alpha$ or $|e| - \alpha$ nodes of class 1, each with probability 1/2. Its message to a node compares
+  the probabilities that the other members contain one node of class 1 less than that, and exactly that many. The
+  result is exact if hyperedges form no cycles, and a close approximation on sparse random hypergraphs. The number of
+  iterations is chosen on the validation nodes, like the epoch of a network. The variant without labels is the ceiling
+  of a network that classifies by features and hypergraph. A network can also memorise the labels of its training nodes
+  and pass them on, so the variant with labels is the ceiling of every learner.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, final
 
 import numpy as np
@@ -38,48 +39,44 @@ from edhnn.typing import FloatArray, IntArray, JsonObject
 _ITERATIONS, _DAMPING, _SURE, _TINY = 40, 0.3, 30.0, 1e-300
 
 
-def belief_propagation(dataset: NodeDataset, split: Split) -> JsonObject:
-    """Measure the test accuracy by features and hypergraph."""
-    return _accuracy(dataset, split, labels=False)
+def belief_propagation(dataset: NodeDataset, split: Split, *, labels: bool = False) -> JsonObject:
+    """Measure the test accuracy of the likelier class after the first iteration with the best validation accuracy.
 
-
-def belief_propagation_with_labels(dataset: NodeDataset, split: Split) -> JsonObject:
-    """Measure the test accuracy by features, hypergraph and the labels of the training nodes."""
-    return _accuracy(dataset, split, labels=True)
-
-
-def _accuracy(dataset: NodeDataset, split: Split, *, labels: bool) -> JsonObject:
-    """Measure the accuracy of the likelier class, after the first iterations of the best validation accuracy."""
+    Args:
+        dataset: A contextual SBM.
+        split: The split.
+        labels: Whether to use the labels of the training nodes.
+    """
     assert dataset.x is not None
     assert dataset.y is not None
     y, hypergraph = dataset.y.numpy(), dataset.hypergraph
-    members = hypergraph.node_index.numpy().reshape(hypergraph.num_edges, -1)  # incidences are in their order
+    members = hypergraph.node_index.numpy().reshape(hypergraph.num_edges, -1)  # incidences are sorted by hyperedge
     ones = int(y[members[0]].sum())
     evidence = (dataset.x[:, 1] - dataset.x[:, 0]).double().numpy()
     train, valid, test = (part.numpy() for part in (split.train, split.valid, split.test))
     if labels:
         evidence[train] = np.where(y[train] == 1, _SURE, -_SURE)
-    best, found, iterations = -1.0, 0.0, 0
+    best, test_accuracy, iterations = -1.0, 0.0, 0
     for step, odds in enumerate(beliefs(members, evidence, min(ones, members.shape[1] - ones)), start=1):
         right = (odds > 0) == (y == 1)
         if right[valid].mean() > best:
-            best, found, iterations = float(right[valid].mean()), float(right[test].mean()), step
-    return {"value": 100 * found, "valid": 100 * best, "iterations": iterations}
+            best, test_accuracy, iterations = float(right[valid].mean()), float(right[test].mean()), step
+    return {"value": 100 * test_accuracy, "valid": 100 * best, "iterations": iterations}
 
 
 def beliefs(members: IntArray, evidence: FloatArray, minority: int) -> Iterator[FloatArray]:
     """Yield the log-odds of class 1 of every node after each iteration.
 
     Args:
-        members: Nodes of each hyperedge, all of one size, [E, K].
-        evidence: What is known of a node by itself: its log-odds.
-        minority: The smaller number of one class in a hyperedge, at least 1.
+        members: Nodes of each hyperedge, [E, K]; all hyperedges have the same size.
+        evidence: The log-odds of each node by its features or label, [N].
+        minority: The number of nodes of the smaller class in a hyperedge, at least 1.
     """
     size, nodes = members.shape[1], len(evidence)
     message, odds = np.zeros(members.shape), evidence
     for _ in range(_ITERATIONS):
-        likely = 1 / (1 + np.exp(-np.clip(odds[members] - message, -_SURE, _SURE)))
-        count = others(likely)
+        p = 1 / (1 + np.exp(-np.clip(odds[members] - message, -_SURE, _SURE)))
+        count = count_others(p)
         one = count[..., minority - 1] + count[..., size - minority - 1]
         none = count[..., minority] + count[..., size - minority]
         new = np.clip(np.log(one + _TINY) - np.log(none + _TINY), -_SURE, _SURE)
@@ -88,23 +85,23 @@ def beliefs(members: IntArray, evidence: FloatArray, minority: int) -> Iterator[
         yield odds
 
 
-def others(likely: FloatArray) -> FloatArray:
-    """Compute the probability that so many of a member's companions are of class 1.
+def count_others(p: FloatArray) -> FloatArray:
+    """Compute the distribution of the number of nodes of class 1 among the other members of a hyperedge.
 
     Args:
-        likely: Probability of class 1 of each member, [E, K].
+        p: Probability of class 1 of each member, [E, K].
 
     Returns:
-        [E, K, K]: the last axis counts from 0 to K - 1.
+        Probabilities for each member of the counts 0 to K - 1, [E, K, K].
     """
-    size = likely.shape[1]
-    count = np.zeros((*likely.shape, size))
+    size = p.shape[1]
+    count = np.zeros((*p.shape, size))
     count[..., 0] = 1
     for member in range(size):
-        p = likely[:, None, member : member + 1]
-        grown = (1 - p) * count
-        grown[..., 1:] += p * count[..., :-1]
-        count = np.where((np.arange(size) == member)[:, None], count, grown)  # a member is not its own companion
+        one = p[:, None, member : member + 1]
+        updated = (1 - one) * count
+        updated[..., 1:] += one * count[..., :-1]
+        count = np.where((np.arange(size) == member)[:, None], count, updated)  # a member is not among its others
     return count
 
 
@@ -114,7 +111,13 @@ STRENGTHS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 @final
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """A floor or a ceiling: how it is measured, what it is, for the page, and where it exists."""
+    """A floor or a ceiling.
+
+    Attributes:
+        measure: Measures the accuracy on a split.
+        source: A description for the report.
+        applies: Whether the bound exists for a dataset.
+    """
 
     measure: Callable[[NodeDataset, Split], JsonObject]
     source: str
@@ -122,7 +125,7 @@ class Bound:
 
 
 def l1_logistic(dataset: NodeDataset, split: Split) -> JsonObject:
-    """Fit logistic regression with an L1 penalty; C by validation accuracy, the smallest of the best."""
+    """Fit logistic regression with an L1 penalty; C is the smallest value with the best validation accuracy."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.multiclass import OneVsRestClassifier
     from sklearn.preprocessing import StandardScaler
@@ -146,7 +149,7 @@ def l1_logistic(dataset: NodeDataset, split: Split) -> JsonObject:
 
 
 def class_means(dataset: NodeDataset, split: Split) -> JsonObject:
-    """Choose the class whose true mean is nearest: the largest of the first coordinates, one per class."""
+    """Choose the class whose true mean is nearest: the largest of the first coordinates, one of each class."""
     assert dataset.x is not None
     assert dataset.y is not None
     classes = int(dataset.y.max()) + 1
@@ -180,7 +183,7 @@ CEILINGS: Mapping[str, Bound] = {
         belief_propagation, "features and hypergraph; the generator is known", _is_contextual_sbm
     ),
     "belief-propagation-labels": Bound(
-        belief_propagation_with_labels,
+        partial(belief_propagation, labels=True),
         "features, hypergraph and training labels; the generator is known",
         _is_contextual_sbm,
     ),

@@ -1,10 +1,10 @@
 r"""Mean absolute error of a one-layer model that learns a diffusion step. Paper: Section 4.4, Appendix F.5.
 
 Data: `gradient_pairs` on the Senate hypergraph (Figure 3), or `admm_pairs` on a random uniform one (Figure 5). Every
-model gets the same skip, $\hat H = a H + \mathrm{model}(H)$ with one learned number $a$, and neither dropout nor norms.
-States are divided by the deviation of the training inputs, and the error is given back in the data's unit. The loss is
-the error itself; the epoch is selected on validation pairs, and test pairs are read once. The paper gives neither the
-split nor the training.
+model has the same skip connection, $\hat H = a H + \mathrm{model}(H)$ with one learned number $a$, and neither dropout
+nor norms. States are divided by the standard deviation of the training inputs, and the error is reported in the data's
+unit. The loss is the error itself. The epoch is selected on validation pairs, and the test pairs are evaluated once.
+The paper gives neither the split nor the training.
 """
 
 from __future__ import annotations
@@ -49,41 +49,41 @@ _NETWORKS: dict[str, tuple[str, dict[str, Any]]] = {
     "allsettransformer": ("allsettransformer", _PLAIN),
 }
 MODELS = (*_LAYERS, *_NETWORKS)
-_LEAST = 10  # pairs, of which a tenth is tested
+_MIN_PAIRS = 10  # a tenth of the pairs is the test part
 _TRAIN = {"epochs": 40, "batch": 20, "learning_rate": 3e-3, "count": 1000}
 
 
 class DiffusionLayer(nn.Module):
-    """A model as one layer on a batch of states.
+    """A one-layer model on a batch of states.
 
-    ``ed-hnn`` and ``invariant`` are the bare layer that was released for this (`DiffusionRegression`), the others whole
-    networks of the registry with one iteration: encoder, layer, classifier. Of these ED-HNN is Algorithm 1 as printed,
-    with perceptrons that give it as many parameters as AllDeepSets has; the bare layer has less than a third of them.
+    ``ed-hnn`` and ``invariant`` are the bare layer that was released for this task (`DiffusionRegression`). The others
+    are whole networks of the registry with one iteration: encoder, layer, classifier. Among them ED-HNN is Algorithm 1
+    as printed, with about as many parameters as AllDeepSets. The bare layer has less than a third of them.
 
     Args:
         model: One of `MODELS`.
-        width: Its width.
-        seed: Of the initial weights.
+        width: The hidden width.
+        seed: The seed of the initial weights.
     """
 
     def __init__(self, model: str, width: int, seed: int) -> None:
         super().__init__()
         self.skip = nn.Parameter(torch.ones(()))
-        self.own: nn.Module
+        self.model: nn.Module
         if model in _LAYERS:
             config = DiffusionRegressionConfig(hidden=width, restart=0.0, norm="none", equivariant=model == "ed-hnn")
-            self.own = DiffusionRegression(config, seed=seed)
+            self.model = DiffusionRegression(config, seed=seed)
         else:
             name, options = _NETWORKS[model]
-            self.own = make_model(name, in_features=1, num_classes=1, seed=seed, hidden=width, **options)
+            self.model = make_model(name, in_features=1, num_classes=1, seed=seed, hidden=width, **options)
 
     def forward(self, h: Tensor, hypergraph: Hypergraph) -> Tensor:
-        """The next states of a batch, [B, N]."""
+        """Predict the next states of a batch, [B, N]."""
         out: Tensor
-        if isinstance(self.own, DiffusionRegression):
-            out = self.own(h[..., None], hypergraph)[..., 0]
+        if isinstance(self.model, DiffusionRegression):
+            out = self.model(h[..., None], hypergraph)[..., 0]
         else:
-            out = self.own(h.reshape(-1, 1), copies_of(hypergraph, len(h))).view(h.shape)
+            out = self.model(h.reshape(-1, 1), copies_of(hypergraph, len(h))).view(h.shape)
         return self.skip * h + out
 
 
@@ -104,9 +104,9 @@ class DiffusionSteps(Kind):
         self, row: Row, column: Column, options: dict[str, Any], train: dict[str, Any]
     ) -> tuple[JsonObject, str] | None:
         """Resolve the data, the model, its width and its training."""
-        for name, given, choices in (("dataset", column.dataset, DATASETS), ("model", row.model, MODELS)):
-            if given not in choices:
-                raise unknown_name(f"{name} of a diffusion experiment", given, choices)
+        for name, value, choices in (("dataset", column.dataset, DATASETS), ("model", row.model, MODELS)):
+            if value not in choices:
+                raise unknown_name(f"{name} of a diffusion experiment", value, choices)
         for key in train:
             if key not in _TRAIN:
                 raise unknown_name("training setting of a diffusion experiment", key, _TRAIN)
@@ -120,12 +120,12 @@ class DiffusionSteps(Kind):
         width = sizes.get("width")
         if type(width) is not int or width < 1:
             raise UsageError(
-                f"A diffusion experiment must set options = {{ width = ... }}, a positive int. Got {width!r}."
+                f"A diffusion experiment must have options = {{ width = ... }} with a positive int. Got {width!r}."
             )
-        if train.get("count", _LEAST) < _LEAST:
-            raise UsageError(f"'count' of a diffusion experiment must be at least {_LEAST}. Got {train['count']}.")
+        if train.get("count", _MIN_PAIRS) < _MIN_PAIRS:
+            raise UsageError(f"'count' of a diffusion experiment must be at least {_MIN_PAIRS}. Got {train['count']}.")
         settings: JsonObject = {"dataset": column.dataset, "model": row.model, "options": {"width": width}}
-        return {**settings, "train": {**_TRAIN, **train}}, "ours: the paper gives neither sizes nor training"
+        return {**settings, "train": {**_TRAIN, **train}}, "ours, because the paper gives neither sizes nor training"
 
     def perform(self, settings: JsonObject, split: int, work: Path, should_stop: Callable[[], bool]) -> JsonObject:
         """Train on 80 % of the pairs, select on 10 %, test on 10 %."""
@@ -146,7 +146,7 @@ class DiffusionSteps(Kind):
         def shuffled(epoch: int) -> Iterator[Batch]:
             for batch in batches(order[torch.randperm(first, generator=_generator(split, "epoch", epoch))]):
                 if should_stop():
-                    raise StoppedError(f"Stopped at epoch {epoch}; this job begins anew.")
+                    raise StoppedError(f"Stopped at epoch {epoch}. The next run starts this job again.")
                 yield batch
                 schedule.step()
 
@@ -164,11 +164,11 @@ class DiffusionSteps(Kind):
             "valid": float(scale) * best.best_valid["mae"],
             "best_epoch": best.best_epoch,
             "num_parameters": sum(parameter.numel() for parameter in model.parameters()),
-            "mean_absolute_change": float((pairs[1] - pairs[0])[order[second:]].abs().mean()),  # of the test pairs too
+            "mean_absolute_change": float((pairs[1] - pairs[0])[order[second:]].abs().mean()),
         }
 
-    def shown(self, value: float) -> str:
-        """Write four digits after the point."""
+    def format(self, value: float) -> str:
+        """Format a number with four decimals."""
         return f"{value:.4f}"
 
 
@@ -181,7 +181,7 @@ def _generator(split: int, *names: object) -> torch.Generator:
 
 
 def _data(name: str, count: int, folder: Path) -> tuple[Hypergraph, tuple[Tensor, Tensor]]:
-    """The hypergraph and the pairs, made once per results folder."""
+    """Return the hypergraph and the pairs, which are created once per results folder."""
     step, potential = name.split("-")
     hypergraph = load_dataset("senate").hypergraph if step == "gradient" else uniform_hypergraph()
     target = folder / f"pairs-{name}-{count}"

@@ -1,4 +1,4 @@
-"""A dataset's statistics: the rows are facts, the columns datasets. Paper: Tables 1, 5 and 7."""
+"""Statistics of datasets: rows are facts, columns are datasets. Paper: Tables 1, 5 and 7."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any, final
 from edhnn.datasets.registry import find_entry, load_dataset
 from edhnn.doctor.summary import facts
 from edhnn.errors import unknown_name
-from edhnn.experiments.kinds.base import Kind, refuse_settings
+from edhnn.experiments.kinds.base import Kind, check_no_settings
 from edhnn.experiments.spec import Column, Row
 from edhnn.typing import JsonObject
 
 
 @final
 class Statistics(Kind):
-    """A number that `edhnn data info` prints; the row's ``model`` is its name."""
+    """A number of `edhnn.doctor.summary.facts`; the row's ``model`` is its name."""
 
     name = "statistics"
     exact = True
@@ -25,7 +25,7 @@ class Statistics(Kind):
         self, row: Row, column: Column, options: dict[str, Any], train: dict[str, Any]
     ) -> tuple[JsonObject, str] | None:
         """Resolve the dataset and the fact."""
-        refuse_settings(f"The statistic '{row.label}'", {**row.options, **column.options, **options, **train})
+        check_no_settings(f"The statistic '{row.label}'", {**row.options, **column.options, **options, **train})
         entry = find_entry(column.dataset)
         settings: JsonObject = {"dataset": column.dataset, "model": row.model, "num_incidences": entry.num_incidences}
         return settings, "measured on the data"
@@ -38,6 +38,6 @@ class Statistics(Kind):
             raise unknown_name("fact", settings["model"], measured)
         return {"value": measured[settings["model"]]}
 
-    def shown(self, value: float) -> str:
-        """Write an integer as one, other numbers with three digits after the point."""
+    def format(self, value: float) -> str:
+        """Format an integer without decimals, any other number with three."""
         return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.3f}"

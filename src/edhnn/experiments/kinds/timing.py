@@ -1,7 +1,7 @@
 """Seconds of a training step and of an inference. Paper: Table 2 (times), Table 8.
 
-A step is forward, backward and Adam on all nodes; an inference one forward pass in evaluation. Structure that is made
-once (clique graphs, the diffusion of HyperND) is made before.
+A step is forward, backward and Adam on all nodes; an inference is one forward pass in evaluation mode. Structures that
+are computed once (clique graphs, the diffusion of HyperND) are computed before the clock starts.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import torch
 
 from edhnn.configuration import configure
 from edhnn.datasets.registry import load_dataset
-from edhnn.experiments.kinds.base import Kind, model_settings, refuse_settings
+from edhnn.experiments.kinds.base import Kind, check_no_settings, model_settings
 from edhnn.experiments.spec import Column, Row
 from edhnn.runs.plan import Plan, choose_splits
 from edhnn.training.config import TrainConfig
@@ -25,23 +25,23 @@ from edhnn.training.loop import make_adam, train_step
 from edhnn.training.objective import labels_of, make_objective
 from edhnn.typing import JsonObject
 
-_LEAST, _MOST, _SECONDS = 3, 100, 3.0
+_MIN_CALLS, _MAX_CALLS, _SECONDS = 3, 100, 3.0
 
 
 @final
 class Timing(Kind):
-    """Seconds of a training step as ``value``, of an inference as ``inference``; many steps in one measurement."""
+    """Median seconds of a training step (``value``) and of an inference (``inference``)."""
 
     name = "timing"
     note = "Milliseconds of a training step / of an inference: medians of repeated calls."
     mean_heading = "mean, s"
-    alone = True
+    exclusive = True
 
     def resolve(
         self, row: Row, column: Column, options: dict[str, Any], train: dict[str, Any]
     ) -> tuple[JsonObject, str] | None:
-        """Resolve the model's settings; of training nothing but the transforms of the hypergraph matters."""
-        refuse_settings("A timing", {key: value for key, value in train.items() if key != "transforms"})
+        """Resolve the model's settings; the only training setting that matters is ``transforms``."""
+        check_no_settings("A timing", {key: value for key, value in train.items() if key != "transforms"})
         model, training, source = model_settings(row, column, options, train)
         settings: JsonObject = {"dataset": column.dataset, "model": model.pop("name"), "options": model}
         return {**settings, "transforms": training["transforms"]}, source
@@ -72,14 +72,14 @@ class Timing(Kind):
 
 
 def timed(work: Callable[[], object]) -> list[float]:
-    """Time each call after the first, for about three seconds."""
+    """Time repeated calls for about three seconds, after one call that is not timed."""
     work()
-    spent: list[float] = []
-    while len(spent) < _LEAST or (sum(spent) < _SECONDS and len(spent) < _MOST):
-        begun = time.perf_counter()
+    seconds: list[float] = []
+    while len(seconds) < _MIN_CALLS or (sum(seconds) < _SECONDS and len(seconds) < _MAX_CALLS):
+        start = time.perf_counter()
         work()
-        spent.append(time.perf_counter() - begun)
-    return spent
+        seconds.append(time.perf_counter() - start)
+    return seconds
 
 
 def _spread(values: list[float]) -> float:

@@ -1,1 +1,1 @@
-"""A report from records alone: one HTML page, and its tables as Markdown."""
+"""A report made from records: an HTML page, figures, and the tables as Markdown."""

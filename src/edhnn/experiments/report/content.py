@@ -1,4 +1,4 @@
-"""Which experiments a report shows, in which order, with their notes and the claims about them."""
+"""The content of a report: experiments in order, with their notes and the claims about them."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from edhnn.typing import JsonObject
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Content:
-    """What a report is made from.
+    """The content of a report.
 
     Attributes:
         views: The experiments that have records, in order.
-        notes: The notes under each, by its name.
+        notes: The notes by the name of the experiment.
         claims: The claims about the experiments.
         absent: Headings of experiments without records.
         records: All records.
-        others: Experiments that records were made for and that were neither named nor come with the package.
+        others: Names of experiments that have records and are neither packaged nor requested.
     """
 
     views: Sequence[View]
@@ -45,41 +45,38 @@ class Content:
 
 
 def make_content(records: Records, names: Sequence[str] = ()) -> Content:
-    """Gather the records of experiments.
+    """Collect the records of experiments.
 
-    An experiment that is named is shown with whatever there is of it. Without names, those are shown that have records
-    of a network: floors are shared among experiments, and those of one would bring in all.
+    A requested experiment is shown if any of its rows has a record. Without names, an experiment is shown only if a
+    network has a record: experiments share floors, so the floors of one would show them all.
 
     Args:
         records: The records.
-        names: Experiments, groups or TOML files; all that come with the package if empty.
-
-    Returns:
-        The content.
+        names: Names of experiments or groups, or TOML files; all packaged experiments if empty.
 
     Raises:
-        UsageError: if there are no records for any of the experiments.
+        UsageError: if none of the experiments has records.
     """
     everything = records.read()
     index = RecordIndex(everything)
-    grids = {experiment.name: gather(experiment, index) for experiment in _chosen(names)}
-    shown = {name: grid for name, grid in grids.items() if (_has_records(grid) if names else grid.begun)}
-    made_for = sorted({str(record["experiment"]) for record in everything if "experiment" in record})
+    grids = {experiment.name: gather(experiment, index) for experiment in _choose(names)}
+    shown = {name: grid for name, grid in grids.items() if (_has_records(grid) if names else grid.has_network_records)}
+    recorded = sorted({str(record["experiment"]) for record in everything if "experiment" in record})
     if not shown:
-        raise _nothing_to_show(records, names, made_for)
-    real = {name: grid for name, grid in grids.items() if grid.experiment.paper != "none"}
+        raise _no_records_error(records, names, recorded)
+    of_paper = {name: grid for name, grid in grids.items() if grid.experiment.paper != "none"}
     views = [make_view(grid) for grid in shown.values()]
     return Content(
         views=views,
         notes={view.name: notes_of(view) for view in views},
-        claims=check_claims({name: grid for name, grid in real.items() if _is_packaged(grid.experiment)}),
-        absent=[_heading(grid) for name, grid in real.items() if name not in shown],
+        claims=check_claims({name: grid for name, grid in of_paper.items() if _is_packaged(grid.experiment)}),
+        absent=[_heading(grid.experiment) for name, grid in of_paper.items() if name not in shown],
         records=everything,
-        others=[] if names else [name for name in made_for if name not in grids],
+        others=[] if names else [name for name in recorded if name not in grids],
     )
 
 
-def _chosen(names: Sequence[str]) -> list[Experiment]:
+def _choose(names: Sequence[str]) -> list[Experiment]:
     if names:
         return choose_experiments(names)
     packaged = [packaged_experiment(name) for name in experiment_names()]
@@ -87,30 +84,30 @@ def _chosen(names: Sequence[str]) -> list[Experiment]:
 
 
 def _has_records(grid: Grid) -> bool:
-    """Return whether a row of its own has a number or a failure; rows that are lent to it do not count."""
-    own = {row.label for row in grid.experiment.row}
-    return any(cell.state != "not run" for (row, _), cell in grid.cells.items() if row in own)
+    """Return whether a row of the experiment has a score or a failure; added floors do not count."""
+    rows = {row.label for row in grid.experiment.row}
+    return any(cell.state != "not run" for (row, _), cell in grid.cells.items() if row in rows)
 
 
-def _nothing_to_show(records: Records, names: Sequence[str], made_for: Sequence[str]) -> UsageError:
-    """Make the error that says which records there are, and what to do."""
-    if names or not made_for:
+def _no_records_error(records: Records, names: Sequence[str], recorded: Sequence[str]) -> UsageError:
+    """Return an error with the experiments that have records, and what to do."""
+    if names or not recorded:
         return UsageError(
-            f"A report needs records of {', '.join(names) if names else 'an experiment'}. There are none in "
-            f"'{records.folder}'. Make some with: edhnn run {names[0] if names else 'smoke'} --results {records.folder}"
+            f"No records of {', '.join(names) or 'any experiment'} in '{records.folder}'. "
+            f"Run an experiment first: `edhnn run {names[0] if names else 'smoke'}`."
         )
-    first = made_for[0] if made_for[0] in experiment_names() else f"{made_for[0]}.toml"
+    first = recorded[0] if recorded[0] in experiment_names() else f"{recorded[0]}.toml"
     return UsageError(
-        "Without names, a report shows experiments that come with the package and have records of a network. The "
-        f"records in '{records.folder}' are of {', '.join(made_for)}. Name what to show, an experiment of your own by "
-        f"its file: edhnn report {first} --results {records.folder}"
+        "Without names, a report shows packaged experiments that have records of a network. The records in "
+        f"'{records.folder}' are of {', '.join(recorded)}. Name the experiments to show, your own by their files: "
+        f"`edhnn report {first}`."
     )
 
 
 def _is_packaged(experiment: Experiment) -> bool:
-    """Return whether it is the packaged experiment of its name, not a user's of the same name."""
+    """Return whether an experiment is the packaged one, not a user's of the same name."""
     return experiment.name in experiment_names() and experiment.text == packaged_text(experiment.name)
 
 
-def _heading(grid: Grid) -> str:
-    return f"{grid.experiment.paper}: {grid.experiment.title} ({grid.experiment.name})"
+def _heading(experiment: Experiment) -> str:
+    return f"{experiment.paper}: {experiment.title} ({experiment.name})"

@@ -1,7 +1,7 @@
-"""Figures of an experiment: a panel for each plot, a curve for each row.
+"""Figures of an experiment: one panel per plot, one curve per row.
 
-Matplotlib draws them as pictures, which stand beside the page and in it where scripts do not run. Plotly draws them as
-interactive plots; its script goes into the page, so that the page needs no network.
+Matplotlib draws image files, which the page also shows where scripts do not run. Plotly draws interactive plots; its
+script is part of the page, so the page needs no network.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ from matplotlib.figure import Figure
 from edhnn.experiments.report.view import View
 from edhnn.plotting.style import GREY, LINE_COLOURS
 
-_OWN = dict(
+_COLOURS = dict(
     zip(("ED-HNN", "AllDeepSets", "AllSetTransformer", "UniGCNII", "Invariant", "HGNN"), LINE_COLOURS, strict=False)
 )
-"""A model that is in several figures has one colour in all of them."""
+"""Colours of models that occur in several figures."""
 _DASHES = ("dash", "dot", "dashdot")
+_GRID, _INK = "#e6e8eb", "#22262b"
 
 
 @final
@@ -30,14 +31,14 @@ class Curve:
     """A row in a panel.
 
     Attributes:
-        label: The row.
-        x: Places.
-        mean: Means there.
+        label: The label of the row.
+        x: Positions on the horizontal axis.
+        mean: Means at the positions.
         std: Sample standard deviations, 0 for a single split.
-        hover: A sentence for each place.
-        colour: Its colour.
+        hover: The text shown at each position.
+        colour: The colour.
         dash: ``solid``, or the dash of a floor.
-        strong: Whether it is the reference row.
+        strong: Whether it is the reference row, which is drawn thicker.
     """
 
     label: str
@@ -61,68 +62,63 @@ class Panel:
 
     @property
     def logarithmic(self) -> bool:
-        """Whether the places are spread over powers."""
+        """Whether the horizontal axis is logarithmic."""
         return min(self.ticks) > 0 and max(self.ticks) >= 4 * min(self.ticks)
 
 
 def panels_of(view: View) -> list[Panel]:
-    """Make the panels of an experiment that is shown as lines; none for a table."""
+    """Return the panels of an experiment that is shown as lines; none for a table."""
     if view.grid.experiment.show != "lines":
         return []
     titles = dict.fromkeys(column.panel for column in view.grid.experiment.column)
     return [panel for title in titles if (panel := _panel(view, title)).curves]
 
 
-def value_label(view: View) -> str:
-    """Name the vertical axis."""
-    return view.grid.kind.axis
-
-
 def _panel(view: View, title: str) -> Panel:
     columns = [column for column in view.grid.experiment.column if column.panel == title and column.x is not None]
-    places = {column.label: float(column.x or 0.0) for column in sorted(columns, key=lambda one: one.x or 0.0)}
+    positions = {column.label: float(column.x or 0.0) for column in sorted(columns, key=lambda one: one.x or 0.0)}
     curves, dashes = [], iter(_DASHES * 9)
-    taken = {_OWN.get(line.label) for line in view.grid.lines}
+    taken = {_COLOURS.get(line.label) for line in view.grid.lines}
     spare = iter([colour for colour in LINE_COLOURS if colour not in taken] * 9 + list(LINE_COLOURS) * 4)
     for line in view.grid.lines:
-        own = GREY if line.kind == "floor" else _OWN.get(line.label) or next(spare)
+        colour = GREY if line.kind == "floor" else _COLOURS.get(line.label) or next(spare)
         dash = next(dashes) if line.kind == "floor" else "solid"
-        there = [(label, x) for label, x in places.items() if (line.label, label) in view.findings.summaries]
-        if not there:
+        points = [
+            (x, summary)
+            for label, x in positions.items()
+            if (summary := view.findings.summaries.get((line.label, label))) is not None
+        ]
+        if not points:
             continue
-        found = [view.findings.summaries[line.label, label] for label, _ in there]
         curves.append(
             Curve(
                 label=line.label,
-                x=[x for _, x in there],
-                mean=[one.mean for one in found],
-                std=[one.std or 0.0 for one in found],
+                x=[x for x, _ in points],
+                mean=[one.mean for _, one in points],
+                std=[one.std or 0.0 for _, one in points],
                 hover=[
                     f"{one.count} split{'s' if one.count > 1 else ''}"
                     + ("" if one.low is None else f", 95 % interval {one.low:.4g} to {one.high:.4g}")
-                    for one in found
+                    for _, one in points
                 ],
-                colour=own,
+                colour=colour,
                 dash=dash,
                 strong=line.label == view.findings.reference,
             )
         )
-    return Panel(title=title, ticks=list(places.values()), curves=curves)
+    return Panel(title=title, ticks=list(positions.values()), curves=curves)
 
 
 _STYLES = {"solid": "-", "dash": "--", "dot": ":", "dashdot": "-."}
 
 
 def picture(panels: Sequence[Panel], axis: str, value: str) -> Figure:
-    """Draw all panels of an experiment side by side, under one legend.
+    """Draw all panels of an experiment side by side, with one legend.
 
     Args:
         panels: The panels, at least one.
-        axis: What the horizontal axes are.
-        value: What the vertical ones are.
-
-    Returns:
-        The figure.
+        axis: The label of the horizontal axes.
+        value: The label of the vertical axis.
     """
     figure = Figure(figsize=(1.5 + 4.0 * len(panels), 4.4), layout="constrained")
     handles = {}
@@ -145,7 +141,7 @@ def picture(panels: Sequence[Panel], axis: str, value: str) -> Figure:
         axes.set_xticks(list(panel.ticks), [f"{tick:g}" for tick in panel.ticks])
         axes.set_xticks([], minor=True)
         axes.set(title=panel.title, xlabel=axis)
-        axes.grid(color="#e6e8eb", linewidth=0.8)
+        axes.grid(color=_GRID, linewidth=0.8)
         axes.spines[["top", "right"]].set_visible(False)
     figure.axes[0].set_ylabel(value)
     figure.legend(
@@ -154,31 +150,28 @@ def picture(panels: Sequence[Panel], axis: str, value: str) -> Figure:
     return figure
 
 
-_GRID, _INK = "#e6e8eb", "#22262b"
-
-
 def plotly_available() -> bool:
-    """Return whether the optional library is installed."""
+    """Return whether plotly is installed."""
     return find_spec("plotly") is not None
 
 
 def plotly_script() -> str:
-    """Return the library's script, for a page that needs no network."""
+    """Return the script of plotly."""
     from plotly.offline import get_plotlyjs
 
     return str(get_plotlyjs())
 
 
 def plot_json(panel: Panel, axis: str, value: str) -> str:
-    """Write a panel as JSON for the script.
+    """Return a panel as JSON for plotly's script.
 
     Args:
         panel: The panel.
-        axis: What the horizontal axis is.
-        value: What the vertical one is.
+        axis: The label of the horizontal axis.
+        value: The label of the vertical axis.
 
     Returns:
-        JSON that can stand in a page: it has no ``<``.
+        JSON without ``<``, so that it can be part of a page.
     """
     import plotly.graph_objects as go
 
@@ -205,10 +198,15 @@ def plot_json(panel: Panel, axis: str, value: str) -> str:
             "margin": {"l": 58, "r": 12, "t": 40 if panel.title else 12, "b": 46},
             "height": 420,
             "hovermode": "x unified",
-            "dragmode": False,  # a finger on the plot scrolls the page
+            "dragmode": False,  # dragging on a touch screen scrolls the page
             "modebar": {"bgcolor": "rgba(0,0,0,0)", "color": "#aab1ba", "activecolor": _INK},
             "legend": {"orientation": "h", "y": -0.2, "yanchor": "top", "font": {"size": 12}},
-            "xaxis": _axis(axis) | _ticks(panel),
+            "xaxis": {
+                **_axis(axis),
+                "tickvals": list(panel.ticks),
+                "ticktext": [f"{tick:g}" for tick in panel.ticks],
+                "type": "log" if panel.logarithmic else "linear",
+            },
             "yaxis": _axis(value) | {"zeroline": False},
         },
     )
@@ -217,8 +215,3 @@ def plot_json(panel: Panel, axis: str, value: str) -> str:
 
 def _axis(title: str) -> dict[str, Any]:
     return {"title": {"text": title, "standoff": 8}, "gridcolor": _GRID, "linecolor": _GRID, "automargin": True}
-
-
-def _ticks(panel: Panel) -> dict[str, Any]:
-    shown = {"tickvals": list(panel.ticks), "ticktext": [f"{tick:g}" for tick in panel.ticks]}
-    return shown | {"type": "log" if panel.logarithmic else "linear"}

@@ -1,10 +1,10 @@
 "use strict";
 
-// A click on a heading sorts by its column: down, up, as it was. Cells without a number stay at the end.
+// A click on a heading sorts by its column: descending, ascending, original order. Cells without a number come last.
 const NEXT = { none: "descending", descending: "ascending", ascending: "none" };
 
-function sortKey(row, place) {
-  const cell = row.cells[place];
+function sortKey(row, column) {
+  const cell = row.cells[column];
   if (cell.dataset.sort !== undefined) return Number(cell.dataset.sort);
   const text = cell.textContent.trim();
   return cell.matches("td.none, td:empty") || text === "–" ? null : text;
@@ -15,7 +15,7 @@ function compare(a, b) {
   return String(a).localeCompare(String(b), "en", { numeric: true });
 }
 
-// Sorted rows stand together in the first group; as they were, each is in its own.
+// Sorted rows are all in the first group; in the original order, each row is in its own group.
 function sortTable(table, original, heading) {
   const order = NEXT[heading.getAttribute("aria-sort") || "none"];
   for (const other of table.tHead.rows[0].cells) other.setAttribute("aria-sort", "none");
@@ -49,9 +49,9 @@ const PLOT = {
   modeBarButtons: [["zoomIn2d", "zoomOut2d", "resetScale2d", "toImage"]],
 };
 
-for (const place of document.querySelectorAll(".plot")) {
-  const { data, layout } = JSON.parse(place.querySelector("script").textContent);
-  Plotly.newPlot(place, data, layout, PLOT);
+for (const plot of document.querySelectorAll(".plot")) {
+  const { data, layout } = JSON.parse(plot.querySelector("script").textContent);
+  Plotly.newPlot(plot, data, layout, PLOT);
 }
 
 // A link to a specification opens it.

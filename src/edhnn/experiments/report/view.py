@@ -1,4 +1,4 @@
-"""An experiment as a report shows it: its grid and findings, the paper's numbers, and every cell as text."""
+"""An experiment in a report: its grid and findings, the paper's numbers, and every cell as text."""
 
 from __future__ import annotations
 
@@ -14,59 +14,60 @@ from edhnn.experiments.kinds import KINDS
 from edhnn.experiments.spec import Number, Published, read_published
 
 
-def shown(value: float, kind: str) -> str:
-    """Write a number with the digits of its kind and a true minus.
+def format_value(value: float, kind: str) -> str:
+    """Format a number of a kind, with a typographic minus.
 
     Examples:
-        >>> shown(80.314, "accuracy"), shown(2708.0, "statistics"), shown(0.03214, "timing")
+        >>> format_value(80.314, "accuracy"), format_value(2708.0, "statistics"), format_value(0.03214, "timing")
         ('80.31', '2,708', '0.0321')
     """
-    return KINDS[kind].shown(value).replace("-", "−")
+    return KINDS[kind].format(value).replace("-", "−")
 
 
-def with_spread(mean: float, std: float | None, kind: str) -> str:
-    """Write a mean and, if there is one, its standard deviation."""
-    return shown(mean, kind) if std is None else f"{shown(mean, kind)} ± {shown(std, kind)}"
+def format_mean(mean: float, std: float | None, kind: str) -> str:
+    """Format a mean and, if there is one, its standard deviation."""
+    text = format_value(mean, kind)
+    return text if std is None else f"{text} ± {format_value(std, kind)}"
 
 
-def milliseconds(seconds: float) -> str:
-    """Write a time with about three digits.
+def format_milliseconds(seconds: float) -> str:
+    """Format a time in milliseconds with about three digits.
 
     Examples:
-        >>> milliseconds(0.00545), milliseconds(0.0528), milliseconds(1.1576)
+        >>> format_milliseconds(0.00545), format_milliseconds(0.0528), format_milliseconds(1.1576)
         ('5.45', '52.8', '1,158')
     """
     value = 1e3 * seconds
     return f"{value:,.{0 if value >= 100 else 1 if value >= 10 else 2}f}"
 
 
-def signed(value: float, kind: str) -> str:
-    """Write a difference with its sign.
+def format_difference(value: float, kind: str) -> str:
+    """Format a difference with its sign.
 
     Examples:
-        >>> signed(-0.4, "accuracy"), signed(0.001, "accuracy")
+        >>> format_difference(-0.4, "accuracy"), format_difference(0.001, "accuracy")
         ('−0.40', '0.00')
     """
-    text = shown(abs(value), kind)
+    text = format_value(abs(value), kind)
     if not any(digit in text for digit in "123456789"):
         return text
     return f"{'+' if value > 0 else '−'}{text}"
 
 
-def shown_p(value: float) -> str:
-    """Write a p value."""
+def format_p(value: float) -> str:
+    """Format a p value."""
     return f"{value:.3f}" if value >= 0.001 else "< 0.001"
 
 
-def in_hours(seconds: float) -> str:
-    """Write a time in words."""
+def format_duration(seconds: float) -> str:
+    """Format a time in seconds, minutes or hours."""
     if seconds < 120:
         return f"{seconds:.0f} seconds"
     return f"{seconds / 3600:.1f} hours" if seconds >= 3600 else f"{seconds / 60:.0f} minutes"
 
 
 MARKS = {"better": "▼", "worse": "▲", "not distinguishable": "≈", "not enough splits": ""}
-"""The mark of a row, by how the reference row compares with it."""
+"""The mark of a row by the result of the reference row's comparison with it."""
 _FAR = 2.0
 _UNSTEADY = 0.25
 
@@ -74,13 +75,13 @@ _UNSTEADY = 0.25
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """An experiment as a report shows it.
+    """An experiment in a report.
 
     Attributes:
         grid: The experiment with its scores.
-        findings: What they show.
+        findings: The findings of the grid.
         published: The paper's numbers.
-        footnotes: Numbers of the remarks on cells; 0 for a remark that holds for all cells.
+        footnotes: Numbers of the remarks on cells; 0 for a remark that applies to all cells.
     """
 
     grid: Grid
@@ -90,7 +91,7 @@ class View:
 
     @property
     def kind(self) -> str:
-        """What the cells are."""
+        """The name of the kind of the cells."""
         return self.grid.experiment.kind
 
     @property
@@ -100,25 +101,26 @@ class View:
 
     @property
     def heading(self) -> str:
-        """The paper's name for it and its title."""
+        """The name in the paper and the title."""
         paper = self.grid.experiment.paper
         return self.grid.experiment.title if paper == "none" else f"{paper}: {self.grid.experiment.title}"
 
     def printed(self, row: str, column: str) -> Number | None:
-        """Return the paper's number."""
+        """Return the paper's number; ``None`` if the paper prints none."""
         return self.published.numbers.get((row, column))
 
     def difference(self, row: str, column: str) -> float | None:
-        """Return ours minus the paper's, where both are in the same unit."""
+        """Return our number minus the paper's; ``None`` if one is missing or the units differ."""
         ours, printed = self.findings.summaries.get((row, column)), self.printed(row, column)
         if ours is None or printed is None or self.published.unit:
             return None
         return ours.mean - printed.mean
 
     def is_far(self, row: str, column: str) -> bool | None:
-        """Return whether ours is farther from the paper's than twice the two standard deviations together, or rounding.
+        """Return whether our number differs from the paper's by more than twice the combined standard deviation.
 
-        ``None`` if that is unknown: there is no difference, or ours is of one split.
+        An exact number must not differ by more than the rounding error. Returns ``None`` if there is no difference, or
+        if ours has no standard deviation.
         """
         difference, printed = self.difference(row, column), self.printed(row, column)
         if difference is None or printed is None:
@@ -132,15 +134,15 @@ class View:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellText:
-    """A cell in words.
+    """The texts of a cell.
 
     Attributes:
-        ours: Our number, or why there is none.
-        paper: The paper's, or nothing.
-        difference: Ours minus the paper's, or nothing.
-        mark: How it compares with the reference row.
-        best: Whether it is the best of its column.
-        far: Whether it is far from the paper's.
+        ours: Our number, or the state of a cell without one.
+        paper: The paper's number, or empty.
+        difference: Ours minus the paper's, or empty.
+        mark: The mark of the comparison with the reference row.
+        best: Whether the number is the best of its column.
+        far: Whether the number is far from the paper's.
         footnotes: Numbers of footnotes.
         value: Our number, to sort by.
     """
@@ -156,12 +158,12 @@ class CellText:
 
     @property
     def classes(self) -> str:
-        """The classes of its cell on a page."""
+        """The CSS classes of the cell."""
         return " ".join(name for name, on in (("best", self.best), ("none", self.value is None)) if on)
 
 
 def make_view(grid: Grid) -> View:
-    """Collect what a report shows of an experiment."""
+    """Analyse a grid and collect the paper's numbers and the footnotes."""
     return View(
         grid=grid,
         findings=analyse(grid),
@@ -171,7 +173,7 @@ def make_view(grid: Grid) -> View:
 
 
 def cell_text(view: View, row: str, column: str) -> CellText:
-    """Write a cell; one that does not exist is a dash."""
+    """Return the texts of a cell; a dash if the cell does not exist."""
     cell, kind, printed = view.grid.cells.get((row, column)), view.kind, view.printed(row, column)
     paper = "" if printed is None else _as_printed(printed, kind)
     if cell is None:
@@ -180,14 +182,14 @@ def cell_text(view: View, row: str, column: str) -> CellText:
         return CellText(ours=cell.state, paper=paper)
     summary, difference = view.findings.summaries[row, column], view.difference(row, column)
     contrast = view.findings.contrasts.get((row, column))
-    ours = with_spread(summary.mean, summary.std, kind)
+    ours = format_mean(summary.mean, summary.std, kind)
     inference = cell.mean_of("inference")
     if inference is not None:
-        ours = f"{milliseconds(summary.mean)} / {milliseconds(inference)} ms"
+        ours = f"{format_milliseconds(summary.mean)} / {format_milliseconds(inference)} ms"
     return CellText(
         ours=ours,
         paper=paper,
-        difference="" if difference is None else signed(difference, kind),
+        difference="" if difference is None else format_difference(difference, kind),
         mark="" if contrast is None else MARKS[contrast.result],
         best=row in view.findings.best.get(column, ()),
         far=view.is_far(row, column) is True,
@@ -200,17 +202,17 @@ def _as_printed(number: Number, kind: str) -> str:
     if KINDS[kind].exact:
         return f"{number.mean:,.0f}" if number.mean.is_integer() else f"{number.mean:,.{number.digits}f}"
     if number.inference is None:
-        return with_spread(number.mean, number.std, kind)
+        return format_mean(number.mean, number.std, kind)
     return f"{number.mean:.2f} ± {number.std:.2f} / {number.inference:.2f} ± {number.inference_std:.2f}"
 
 
 def remarks(cell: Measured) -> list[str]:
-    """List the remarks on a cell that has a number."""
+    """List the remarks on a cell that has a score."""
     texts = []
     if cell.epochs is not None:
-        texts.append(f"{cell.epochs} epochs in place of {cell.cell.settings['train']['epochs']}")
-    if len(cell.values) < cell.asked:
-        texts.append(f"{len(cell.values)} of {cell.asked} splits")
+        texts.append(f"{cell.epochs} epochs instead of {cell.cell.settings['train']['epochs']}")
+    if len(cell.values) < cell.requested:
+        texts.append(f"{len(cell.values)} of {cell.requested} splits")
     if cell.cell.changed:
         texts.append(cell.cell.changed)
     texts += _unsteady(cell)
@@ -218,7 +220,7 @@ def remarks(cell: Measured) -> list[str]:
 
 
 def _unsteady(cell: Measured) -> list[str]:
-    """List the signs that other work disturbed a timing."""
+    """List the indications that other processes disturbed a timing."""
     step, inference = float(cell.scores.mean()), cell.mean_of("inference")
     if inference is None:
         return []
@@ -231,7 +233,7 @@ def _unsteady(cell: Measured) -> list[str]:
 
 
 def _number_footnotes(grid: Grid) -> dict[str, int]:
-    """Number the remarks in the order of the rows; 0 for one that holds for all cells with a number."""
+    """Assign numbers to the remarks in the order of the rows; 0 if a remark applies to all cells with a score."""
     measured = [cell for line in grid.lines for column in grid.columns if (cell := grid.measured(line.label, column))]
     counts = Counter(text for cell in measured for text in remarks(cell))
     numbers: dict[str, int] = {}
