@@ -16,8 +16,8 @@ from rich.table import Table
 from rich.text import Text
 
 from edhnn.cli.flags import Command, translate_arguments
-from edhnn.cli.options import DataDir, Json, ReadOptions, Source, check_targets, with_read_options
-from edhnn.cli.output import console, facts_table, number, print_json, print_message, print_notes
+from edhnn.cli.options import DataDir, ReadOptions, Source, check_targets, with_read_options
+from edhnn.cli.output import Json, console, facts_table, number, print_json, print_message, print_notes
 from edhnn.data.limits import size_in_words
 from edhnn.datasets.download import fetch, published_dataset, published_datasets
 from edhnn.datasets.registry import cache_folder, catalog, find_published

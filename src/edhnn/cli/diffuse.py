@@ -12,8 +12,8 @@ import pyarrow as pa
 import torch
 import typer
 
-from edhnn.cli.options import Json, ReadOptions, Source, check_targets, with_read_options
-from edhnn.cli.output import console, facts_table, print_json, print_message, print_notes
+from edhnn.cli.options import ReadOptions, Source, check_targets, with_read_options
+from edhnn.cli.output import Json, console, facts_table, print_json, print_message, print_notes
 from edhnn.data.dataset import NodeDataset
 from edhnn.diffusion.diffusion import SOLVERS, diffuse
 from edhnn.diffusion.solver import Outcome, Solution, StepRecord

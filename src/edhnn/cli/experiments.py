@@ -10,8 +10,7 @@ import typer
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from edhnn.cli.options import Json
-from edhnn.cli.output import console, facts_table, print_json, print_message
+from edhnn.cli.output import Json, console, facts_table, print_json, print_message
 from edhnn.errors import StoppedError, UsageError
 from edhnn.experiments.jobs import Job, jobs_of
 from edhnn.experiments.records import Records

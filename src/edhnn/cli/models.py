@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+import json
+import os
 from dataclasses import MISSING, fields
-from typing import Annotated
+from importlib.metadata import entry_points
+from importlib.resources import files
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from edhnn.cli.options import Json
-from edhnn.cli.output import console, print_json
-from edhnn.models.registry import MODELS
-from edhnn.runs.presets import list_presets, tabulate
-from edhnn.typing import JsonObject
+from edhnn.cli.output import Json, console, print_json
+
+if TYPE_CHECKING:
+    from edhnn.typing import JsonObject
 
 
 def models_command(*, as_json: Json = False) -> None:
     """List the models and their options. `edhnn train --set KEY=VALUE` sets an option."""
-    rows: list[JsonObject] = [
-        {"name": name, "summary": entry.summary, "options": _options(entry.config)} for name, entry in MODELS.items()
-    ]
+    has_plugins = bool(os.environ.get("EDHNN_PLUGINS") or entry_points(group="edhnn.models"))
+    packaged = files("edhnn.models") / "models.json"  # the same list, so that PyTorch need not be loaded
+    rows: list[JsonObject] = list_models() if has_plugins else json.loads(packaged.read_text(encoding="utf-8"))
     if as_json:
         print_json(rows)
         return
@@ -33,11 +36,20 @@ def models_command(*, as_json: Json = False) -> None:
     console().print(table)
 
 
-def _options(config: object) -> JsonObject:
-    return {
-        option.name: None if option.default is MISSING else option.default
-        for option in fields(config)  # type: ignore[arg-type]
-    }
+def list_models() -> list[JsonObject]:
+    """Return name, summary and options of every registered model; imports their modules."""
+    from edhnn.models.registry import MODELS
+
+    return [
+        {
+            "name": name,
+            "summary": entry.summary,
+            "options": {
+                option.name: None if option.default is MISSING else option.default for option in fields(entry.config)
+            },
+        }
+        for name, entry in MODELS.items()
+    ]
 
 
 def presets_command(
@@ -46,6 +58,8 @@ def presets_command(
     as_json: Json = False,
 ) -> None:
     """List the settings of the presets `paper` and `official` for each dataset, with their sources."""
+    from edhnn.runs.presets import list_presets, tabulate
+
     listed = list_presets(model)
     if as_json:
         print_json(

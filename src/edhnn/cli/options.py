@@ -21,7 +21,6 @@ from edhnn.io.files import check_can_write
 from edhnn.io.formats import Format, detect_format, read_dataset
 from edhnn.io.tables.names import table_name
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 Source = Annotated[str, typer.Argument(metavar="NAME_OR_FILE", help="A catalogue name, a file or a folder.")]
 DeviceName = Annotated[
     str, typer.Option("--device", help="Device of the model: cpu, cuda, cuda:1, mps, or auto for the fastest.")

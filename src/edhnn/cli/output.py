@@ -6,8 +6,9 @@ import io
 import json
 import sys
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
+import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -16,6 +17,8 @@ from edhnn.cli.flags import translate_arguments
 
 if TYPE_CHECKING:
     from edhnn.typing import JsonObject  # which loads numpy, and `edhnn --help` must be quick
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 
 
 def print_json(content: JsonObject | list[JsonObject]) -> None:

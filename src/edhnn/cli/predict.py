@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from edhnn.cli.options import DeviceName, Json, ReadOptions, Source, check_targets, is_catalogue_name, with_read_options
-from edhnn.cli.output import console, facts_table, number, print_json, print_notes
+from edhnn.cli.options import DeviceName, ReadOptions, Source, check_targets, is_catalogue_name, with_read_options
+from edhnn.cli.output import Json, console, facts_table, number, print_json, print_notes
 from edhnn.data.dataset import NodeDataset
 from edhnn.datasets.registry import catalog
 from edhnn.errors import DataError, UsageError

@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
-from edhnn.cli.options import DeviceName, Json, ReadOptions, with_read_options
-from edhnn.cli.output import console, facts_table, print_json, print_message, print_notes
+from edhnn.cli.options import DeviceName, ReadOptions, with_read_options
+from edhnn.cli.output import Json, console, facts_table, print_json, print_message, print_notes
 from edhnn.data.limits import size_in_words
 from edhnn.errors import MachineError, StoppedError, machine_errors
 from edhnn.io.files import check_folder

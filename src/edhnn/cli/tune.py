@@ -13,8 +13,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from edhnn.cli.flags import translate_arguments
-from edhnn.cli.options import DeviceName, Json, ReadOptions, check_targets, with_read_options
-from edhnn.cli.output import console, print_json, print_message, print_notes
+from edhnn.cli.options import DeviceName, ReadOptions, check_targets, with_read_options
+from edhnn.cli.output import Json, console, print_json, print_message, print_notes
 from edhnn.errors import StoppedError, UsageError
 from edhnn.io.files import check_folder
 from edhnn.parallel import catch_signals
