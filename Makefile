@@ -8,7 +8,7 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --con
 WORKERS ?= 2
 NATIVE := setup.py $(wildcard src/edhnn/kernels/native/*.cpp src/edhnn/kernels/native/*.h)
 
-.PHONY: help install demo test test-slow sanitize check format bench evidence clean
+.PHONY: help install demo test test-slow sanitize check format bench evidence docs clean
 
 help:            ## show this list
 	@grep -E '^[a-z-]+: *.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 14
@@ -65,5 +65,10 @@ bench: $(STAMP)  ## time and memory beside pandas, json, the textbook's ED-HNN a
 evidence: $(STAMP)  ## the tables and figures of docs/evidence, from the records in results/
 	$(BIN)/edhnn report --out docs/evidence
 
+docs: $(READY)   ## the documentation site, in docs/_build/html; fails on a warning
+	$(PIP) --editable '.[docs]'
+	$(BIN)/python -m sphinx -q -W --keep-going -d docs/_build/doctrees docs docs/_build/html
+	@echo "Written: docs/_build/html/index.html"
+
 clean:           ## remove .venv and what the commands made
-	rm -rf $(VENV) demo build dist
+	rm -rf $(VENV) demo build dist docs/_build docs/jupyter_execute

@@ -1,0 +1,79 @@
+"""Sphinx: fills placeholders, reads our docstrings ($math$, `names`), and writes mathematics as MathML."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from docutils import nodes
+from docutils.utils.math.latex2mathml import tex2mathml
+from generated import filled, packages, public_names
+
+_INLINE = re.compile(r"(``.+?``|:\w[\w:]*:`[^`]+`|`[^`]+`|\$[^$]+\$)", re.S)
+
+
+def fill_page(app: Any, docname: str, source: list[str]) -> None:
+    """Replace the placeholders of a page."""
+    del app, docname
+    source[0] = filled(source[0])
+
+
+def as_restructured_text(text: str) -> str:
+    """Turn our docstrings' notation into reStructuredText: mathematics between dollars, and no markup by accident."""
+    blocks = re.split(r"((?:^[ ]*>>>.*(?:\n(?![ ]*$).*)*))", text, flags=re.M)  # examples stay as they are
+    return "".join(block if block.lstrip().startswith(">>>") else _converted(block) for block in blocks)
+
+
+def _converted(text: str) -> str:
+    text = re.sub(r"\$\$(.+?)\$\$", lambda match: f"$\\displaystyle {' '.join(match[1].split())}$", text, flags=re.S)
+    parts = []
+    for part in _INLINE.split(text):
+        if part.startswith("$") and len(part) > 2:
+            parts.append(f":math:`{' '.join(part[1:-1].split())}`")
+        elif part.startswith(("`", ":")) and part.endswith("`"):
+            parts.append(part)
+        else:
+            parts.append(re.sub(r"([*|])|(?<=\w)_(?=[\s,.;:)]|$)", lambda match: "\\" + match[0], part))
+    joined = ""
+    for part in parts:  # a role must not touch a word
+        touching = part.startswith(":math:") and joined and (joined[-1].isalnum() or joined[-1] in "-\\")
+        joined += ("\\ " if touching else "") + part
+    return re.sub(r"(:math:`[^`]+`)(?=[\w(])", r"\1\\ ", joined)
+
+
+def read_docstring(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    """Convert a docstring; a constant gets the string below its assignment, where it is defined."""
+    del app, obj, options
+    text = "\n".join(lines)
+    if what == "data":
+        package, _, short = name.rpartition(".")
+        found = (
+            next((each for each in public_names(package) if each.name == short), None)
+            if package in packages()
+            else None
+        )
+        if found is not None:
+            from generated import docstring_of
+
+            text = docstring_of(found)
+    lines[:] = as_restructured_text(text).splitlines()
+
+
+def visit_inline(self: Any, node: nodes.math) -> None:
+    """Write mathematics within a line."""
+    self.body.append(f'<span class="math">{tex2mathml(node.astext())}</span>')
+    raise nodes.SkipNode
+
+
+def visit_block(self: Any, node: nodes.math_block) -> None:
+    """Write mathematics on a line of its own."""
+    self.body.append(f'<div class="math">{tex2mathml(node.astext(), as_block=True)}</div>')
+    raise nodes.SkipNode
+
+
+def setup(app: Any) -> dict[str, Any]:
+    """Connect the parts."""
+    app.connect("source-read", fill_page)
+    app.connect("autodoc-process-docstring", read_docstring, priority=400)  # before napoleon
+    app.add_html_math_renderer("mathml", inline_renderers=(visit_inline, None), block_renderers=(visit_block, None))
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
