@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import re
+from html import escape
 from typing import Any
 
 from docutils import nodes
+from docutils.utils.math import MathError
 from docutils.utils.math.latex2mathml import tex2mathml
-from generated import filled, packages, public_names
+from generated import docstring_of, filled, packages, public_names
+from sphinx.util import logging
+
+logger = logging.getLogger(__name__)
 
 _INLINE = re.compile(r"(``.+?``|:\w[\w:]*:`[^`]+`|`[^`]+`|\$[^$]+\$)", re.S)
 
@@ -53,21 +58,36 @@ def read_docstring(app: Any, what: str, name: str, obj: Any, options: Any, lines
             else None
         )
         if found is not None:
-            from generated import docstring_of
-
             text = docstring_of(found)
     lines[:] = as_restructured_text(text).splitlines()
 
 
+def skip_borrowed(app: Any, what: str, name: str, obj: Any, skip: bool, options: Any) -> bool | None:
+    """Leave out the methods that scikit-learn adds to every estimator for metadata routing."""
+    del app, what, obj, skip, options
+    return True if re.fullmatch(r"set_\w+_request", name.rpartition(".")[2]) else None
+
+
+def mathml(node: nodes.Node, *, block: bool) -> str:
+    """Turn the TeX of a node into MathML; TeX that docutils does not know is shown as it is, with a warning."""
+    text = re.sub(r"\\[bB]igg?(?![a-zA-Z])", "", node.astext())  # sizes of brackets: MathML stretches them by itself
+    text = re.sub(r"\\dots(?![a-zA-Z])", r"\\ldots", text)
+    try:
+        return str(tex2mathml(text, as_block=block))
+    except MathError as error:
+        logger.warning("%s in $%s$", error, text, location=node)
+        return f"<code>{escape(text)}</code>"
+
+
 def visit_inline(self: Any, node: nodes.math) -> None:
     """Write mathematics within a line."""
-    self.body.append(f'<span class="math">{tex2mathml(node.astext())}</span>')
+    self.body.append(f'<span class="math">{mathml(node, block=False)}</span>')
     raise nodes.SkipNode
 
 
 def visit_block(self: Any, node: nodes.math_block) -> None:
     """Write mathematics on a line of its own."""
-    self.body.append(f'<div class="math">{tex2mathml(node.astext(), as_block=True)}</div>')
+    self.body.append(f'<div class="math">{mathml(node, block=True)}</div>')
     raise nodes.SkipNode
 
 
@@ -75,5 +95,6 @@ def setup(app: Any) -> dict[str, Any]:
     """Connect the parts."""
     app.connect("source-read", fill_page)
     app.connect("autodoc-process-docstring", read_docstring, priority=400)  # before napoleon
+    app.connect("autodoc-skip-member", skip_borrowed)
     app.add_html_math_renderer("mathml", inline_renderers=(visit_inline, None), block_renderers=(visit_block, None))
     return {"parallel_read_safe": True, "parallel_write_safe": True}

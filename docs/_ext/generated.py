@@ -13,13 +13,17 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
 
 import edhnn
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = Path(edhnn.__file__).parent
 ALONE = {"edhnn.errors": "errors", "edhnn.runtime": "runtime"}  # modules without a list of names of their own
+
+
+UNSAID = {"edhnn.experiments.BOUNDS": "Floors and ceilings by name: what features alone reach, what can be known."}
+"""Descriptions of constants whose source has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +95,7 @@ def docstring_of(name: PublicName) -> str:
         targets = [before.target] if isinstance(before, ast.AnnAssign) else getattr(before, "targets", [])
         if any(getattr(target, "id", "") == name.name for target in targets) and isinstance(after, ast.Expr):
             return str(ast.literal_eval(after.value))
-    return ""
+    return UNSAID.get(f"{name.package}.{name.name}", "")
 
 
 def verbs() -> Iterator[tuple[str, Any]]:
@@ -131,21 +135,28 @@ def command_reference() -> str:
 
 
 def _argument(parameter: Any) -> str:
-    name = parameter.metavar or (parameter.name or "").upper()
+    name = (parameter.metavar or (parameter.name or "").upper()).strip("[]")
     name = f"{name}..." if parameter.nargs == -1 else name
     return name if parameter.required else f"[{name}]"
 
 
 def _option(parameter: Any) -> str:
-    choices = getattr(parameter.type, "choices", None)
-    if parameter.is_flag:
-        value = ""
-    elif choices:
-        value = " " + "\\|".join(str(getattr(choice, "value", choice)) for choice in choices)
-    else:
-        value = " " + (parameter.metavar or str(getattr(parameter.type, "name", "value"))).upper()
     names = ", ".join(f"`{name}`" for name in (*parameter.opts, *parameter.secondary_opts))
-    return f"{names}{f' {value.strip()}' if value else ''}"
+    return names if parameter.is_flag else f"{names} {parameter.metavar or _value(parameter)}"
+
+
+def _value(parameter: Any) -> str:
+    """Name the value of an option: its choices or its type. New Typers keep annotations, old ones click's types."""
+    described = getattr(parameter, "type_descriptor", None)
+    if described is None:
+        choices, kind = getattr(parameter.type, "choices", ()), str(parameter.type.name).upper()
+    else:
+        annotation = described.annotation
+        if get_origin(annotation) is list:
+            annotation = get_args(annotation)[0]
+        choices = get_args(annotation) if get_origin(annotation) is Literal else ()
+        kind = {"str": "TEXT", "int": "INTEGER", "float": "NUMBER"}.get(getattr(annotation, "__name__", ""), "PATH")
+    return " or ".join(f"`{choice}`" for choice in choices) or kind
 
 
 def _meaning(parameter: Any) -> str:
