@@ -67,7 +67,7 @@ evidence: $(STAMP)  ## the tables and figures of docs/evidence, from the records
 
 docs: $(READY)   ## the documentation site, in docs/_build/html; fails on a warning
 	$(PIP) --editable '.[docs]'
-	$(BIN)/python -m sphinx -q -W --keep-going -d docs/_build/doctrees docs docs/_build/html
+	$(BIN)/python -m sphinx -q -W --keep-going -j auto -d docs/_build/doctrees docs docs/_build/html
 	@echo "Written: docs/_build/html/index.html"
 
 clean:           ## remove .venv and what the commands made

@@ -19,7 +19,7 @@ def write_tables(folder: Path) -> None:
     kind_of = {f"item{number:03d}": draw.choice(list(KINDS)) for number in range(ITEMS)}
     items = {kind: [item for item in kind_of if kind_of[item] == kind] for kind in KINDS}
     with (folder / "baskets.csv").open("w", newline="") as file:
-        table = csv.writer(file)
+        table = csv.writer(file, lineterminator="\n")
         table.writerow(("item", "basket"))
         for basket in range(BASKETS):
             favourite = draw.choice(list(KINDS))
@@ -28,7 +28,7 @@ def write_tables(folder: Path) -> None:
                 (item, f"basket{basket:03d}") for item in sorted({draw.choice(items[kind]) for kind in kinds})
             )
     with (folder / "baskets.nodes.csv").open("w", newline="") as file:
-        table = csv.writer(file)
+        table = csv.writer(file, lineterminator="\n")
         table.writerow(("id", "kind", "price", "weight"))
         for item, kind in kind_of.items():
             price, weight = (typical * draw.lognormvariate(0, 0.6) for typical in KINDS[kind])

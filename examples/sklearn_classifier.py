@@ -22,7 +22,7 @@ def main() -> dict[str, float]:
         samples = NodeSamples(dataset)
         scores[name] = float((model.fit(samples, y).predict(samples)[::2] == truth[::2]).mean())
         print(f"{name:16} {scores[name]:.3f} of the unlabelled nodes are right")
-    folds = cross_val_score(EDHNNClassifier(hidden=16, epochs=30, dropout=0.1), NodeSamples(dataset), truth, cv=3)
+    folds = cross_val_score(EDHNNClassifier(hidden=16, epochs=30, dropout=0.1), NodeSamples(dataset), truth, cv=2)
     print(f"cross-validation {folds.mean():.3f}")
     return scores
 

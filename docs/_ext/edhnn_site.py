@@ -62,6 +62,13 @@ def read_docstring(app: Any, what: str, name: str, obj: Any, options: Any, lines
     lines[:] = as_restructured_text(text).splitlines()
 
 
+def short_signature(app: Any, what: str, name: str, obj: Any, options: Any, signature: str, result: str) -> Any:
+    """Write a bounded number as its type: ``Annotated[int, Meta(ge=1)]`` is ``int``."""
+    del app, what, name, obj, options
+    plain = signature and re.sub(r"Annotated\[([\w.]+), [^\]]*?Meta\([^)]*\)\]", r"\1", signature)
+    return plain, result
+
+
 def skip_borrowed(app: Any, what: str, name: str, obj: Any, skip: bool, options: Any) -> bool | None:
     """Leave out the methods that scikit-learn adds to every estimator for metadata routing."""
     del app, what, obj, skip, options
@@ -95,6 +102,7 @@ def setup(app: Any) -> dict[str, Any]:
     """Connect the parts."""
     app.connect("source-read", fill_page)
     app.connect("autodoc-process-docstring", read_docstring, priority=400)  # before napoleon
+    app.connect("autodoc-process-signature", short_signature)
     app.connect("autodoc-skip-member", skip_borrowed)
     app.add_html_math_renderer("mathml", inline_renderers=(visit_inline, None), block_renderers=(visit_block, None))
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -32,11 +32,12 @@ def cells(page):
 
 
 def as_script(sources):
-    """Write cells as one Python program; a line `!COMMAND` runs the command and fails with it."""
-    lines = ["import subprocess"]
-    for line in "\n".join(sources).splitlines():
-        lines.append(f"subprocess.run({line[1:]!r}, shell=True, check=True)" if line.startswith("!") else line)
-    return "\n".join(lines) + "\n"
+    """Write cells as one Python program; a cell `%%bash` becomes a call of bash that fails with its first command."""
+    parts = ["import subprocess"]
+    for source in sources:
+        first, _, rest = source.partition("\n")
+        parts.append(f"subprocess.run(['bash', '-ec', {rest!r}], check=True)" if first == "%%bash" else source)
+    return "\n".join(parts) + "\n"
 
 
 def sessions(text):

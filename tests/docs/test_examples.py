@@ -38,7 +38,6 @@ def test_an_example_runs(example, tmp_path):
 
 def test_a_model_of_the_examples_is_a_plugin_of_the_command(tmp_path):
     variables = {**environment(), "EDHNN_PLUGINS": str(ROOT / "examples/own_model.py")}
-    done = subprocess.run(["edhnn", "models", "residual"], env=variables, capture_output=True, text=True, cwd=tmp_path)
+    done = subprocess.run(["edhnn", "models"], env=variables, capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "num_iterations" in done.stdout
-    assert not any(tmp_path.iterdir())
+    assert "residual" in done.stdout

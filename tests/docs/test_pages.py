@@ -113,7 +113,7 @@ def test_the_site_builds_without_warnings_and_documents_every_name(tmp_path):
     missing = [name for name in ("sphinx", "furo", "myst_nb", "sphinx_copybutton") if find_spec(name) is None]
     if missing:
         pytest.skip(f"The extra 'docs' is not installed: {', '.join(missing)} missing.")
-    command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-d", str(tmp_path / "trees")]
+    command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-j", "auto", "-d", str(tmp_path / "trees")]
     done = subprocess.run(
         [*command, str(DOCS), str(tmp_path / "html")], env=environment(), capture_output=True, text=True, timeout=1800
     )
