@@ -8,7 +8,7 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --con
 WORKERS ?= 2
 NATIVE := setup.py $(wildcard src/edhnn/kernels/native/*.cpp src/edhnn/kernels/native/*.h)
 
-.PHONY: help install demo test test-slow sanitize check format bench evidence coverage dist clean
+.PHONY: help install demo test test-slow sanitize check format bench evidence coverage docs dist clean
 
 help:            ## show this list
 	@grep -E '^[a-z-]+: *.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 14
@@ -74,5 +74,10 @@ dist: $(STAMP)   ## sdist and wheel in dist/, the wheel tried in a clean environ
 	$(BIN)/python -m build --installer pip --outdir dist .
 	$(PYTHON) benchmarks/try_wheel.py dist
 
+docs: $(READY)   ## the documentation site, in docs/_build/html; fails on a warning
+	$(PIP) 'edhnn[docs]'
+	$(BIN)/python -m sphinx -q -W --keep-going -j auto -d docs/_build/doctrees docs docs/_build/html
+	@echo "Written: docs/_build/html/index.html"
+
 clean:           ## remove .venv and what the commands made
-	rm -rf $(VENV) demo build dist
+	rm -rf $(VENV) demo build dist docs/_build docs/jupyter_execute
