@@ -10,6 +10,7 @@ os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.envir
 os.environ["EDHNN_EXAMPLES"] = str(HERE.parent / "examples")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("COLUMNS", "78")
+os.environ["TTY_COMPATIBLE"] = "0"  # no colours and no progress bars in the pages
 
 import edhnn
 
