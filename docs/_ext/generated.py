@@ -63,7 +63,10 @@ def directive_for(name: PublicName) -> str:
     value = getattr(importlib.import_module(name.package), name.name)
     kind = "autoclass" if isinstance(value, type) else "autofunction" if callable(value) else "autodata"
     kind = "autoexception" if isinstance(value, type) and issubclass(value, BaseException) else kind
-    options = {"autoclass": "   :members:\n   :show-inheritance:", "autodata": "   :no-value:"}.get(kind, "")
+    bases = getattr(value, "__bases__", ())
+    options = {"autoclass": "   :members:", "autodata": "   :no-value:"}.get(kind, "")
+    if kind == "autoclass" and bases != (object,):
+        options += "\n   :show-inheritance:"
     return f".. {kind}:: {name.target}\n{options}\n"
 
 
