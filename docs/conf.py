@@ -38,6 +38,7 @@ nb_execution_timeout = 300
 nb_execution_cache_path = str(HERE / "_build" / ".jupyter_cache")
 nb_execution_raise_on_error = True
 nb_execution_in_temp = True
+nb_merge_streams = True
 
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"

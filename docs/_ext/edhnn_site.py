@@ -10,6 +10,7 @@ from docutils import nodes
 from docutils.utils.math import MathError
 from docutils.utils.math.latex2mathml import tex2mathml
 from generated import docstring_of, filled, packages, public_names
+from myst_nb.core import render
 from sphinx.util import logging
 
 logger = logging.getLogger(__name__)
@@ -98,8 +99,25 @@ def visit_block(self: Any, node: nodes.math_block) -> None:
     raise nodes.SkipNode
 
 
+def joined_streams(outputs: list[Any]) -> list[Any]:
+    """Join what a cell prints, remarks (standard error) before results; myst-nb breaks lines between the pieces."""
+    joined: dict[str, Any] = {}
+    others = []
+    for output in outputs:
+        if output["output_type"] != "stream":
+            others.append(output)
+        elif output["name"] in joined:
+            joined[output["name"]]["text"] += output["text"]
+        else:
+            joined[output["name"]] = output
+    for output in joined.values():
+        output["text"] = re.sub(r"[ \t]+$", "", output["text"].rstrip(), flags=re.M) + "\n"
+    return [joined[name] for name in ("stderr", "stdout") if name in joined] + others
+
+
 def setup(app: Any) -> dict[str, Any]:
     """Connect the parts."""
+    render.coalesce_streams = joined_streams
     app.connect("source-read", fill_page)
     app.connect("autodoc-process-docstring", read_docstring, priority=400)  # before napoleon
     app.connect("autodoc-process-signature", short_signature)
