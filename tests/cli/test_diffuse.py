@@ -161,7 +161,7 @@ def test_invalid_seeds_name_the_position(shop, refuse, content, message):  # noq
         (["--potential", "tvs"], "tvs"),
         (["--solver", "newton"], "newton"),
         (["--power", "3"], "must be 1 or 2. Got 3"),
-        (["--potential", "ce", "--power", "1"], "power 2. Got 1"),
+        (["--potential", "ce", "--power", "1"], "must be 2. Got 1"),
         (["--step-size", "0"], "must be positive"),
         (["--strength", "-1"], "--strength"),
         (["--strength", "inf"], "finite and 0 or more. Got inf"),

@@ -364,9 +364,9 @@ def test_values_of_another_type_raise_an_error_with_their_name(options, message)
 def test_arguments_of_another_type_raise_an_error_with_the_type():
     model, x = make_model("hgnn", in_features=2, num_classes=2), torch.ones(3, 2)
     pair = Hypergraph.from_hyperedges([[0, 1], [1, 2]])
-    with pytest.raises(DataError, match="Features must be a tensor. Got a ndarray"):
+    with pytest.raises(DataError, match="Features must be a tensor. Got ndarray"):
         model(x.numpy(), pair)
     with pytest.raises(DataError, match="Got a list.*from_hyperedges"):
         model(x, [[0, 1], [1, 2]])
-    with pytest.raises(DataError, match="'x' must be a tensor. Got a ndarray"):
+    with pytest.raises(DataError, match="'x' must be a tensor. Got ndarray"):
         diffuse(pair, x.numpy())

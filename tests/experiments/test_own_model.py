@@ -13,7 +13,7 @@ from edhnn.experiments.runner import run_jobs
 from edhnn.experiments.spec import read_experiment
 from edhnn.tuning.run import tune
 from edhnn.tuning.search import Search
-from tests.models.test_registry import MINE
+from tests.models.test_registry import USER_MODEL
 
 GRID = """
 title = "t"
@@ -39,7 +39,7 @@ dataset = "csbm-1"
 def name(tmp_path, monkeypatch):
     """Register a model in a module that only this process can import; return its name."""
     name = f"own_{tmp_path.name.replace('-', '_')}"
-    (tmp_path / f"{name}.py").write_text(MINE.replace("{name}", name))
+    (tmp_path / f"{name}.py").write_text(USER_MODEL.replace("{name}", name))
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setattr("edhnn.parallel._SHARED", [])
     __import__(name)

@@ -44,6 +44,7 @@ def numbers(folder):
     return sorted((record["key"], record["metrics"]["value"]) for record in Records(folder).read())
 
 
+@pytest.mark.slow
 def test_the_number_of_workers_does_not_change_the_records(tmp_path):
     one = run_jobs(grid(), Records(tmp_path / "one"), workers=1)
     two = run_jobs(grid(), Records(tmp_path / "two"), workers=2)
@@ -89,7 +90,7 @@ def test_a_diverged_training_has_a_record_with_the_reason(tmp_path):
     jobs = grid(GRID.replace("epochs = 4", "epochs = 4, learning_rate = 1e30"))
     do_jobs(jobs[:1], Records(tmp_path), lambda: False)
     record = Records(tmp_path).read()[0]
-    assert "learning rate" in record["failed"]
+    assert "learning_rate" in record["failed"]
     assert "metrics" not in record
 
 

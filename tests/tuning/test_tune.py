@@ -240,6 +240,7 @@ def test_trials_of_running_processes_are_not_taken(data, tmp_path, scored):
     assert all(trial.state == "complete" for trial in result.trials)
 
 
+@pytest.mark.slow
 def test_parallel_processes_give_the_same_grid(data, tmp_path):
     alone = tune(data, search_of(trials=4), storage=tmp_path / "one", jobs=1)
     (tmp_path / "two.work/call-abandoned").mkdir(parents=True)

@@ -111,7 +111,7 @@ class HypergraphModel(nn.Module, Generic[Config]):
 def as_hypergraph(hypergraph: HypergraphLike, x: Tensor) -> Hypergraph:
     """Return a hypergraph with one node per row of ``x``; convert it from pairs if needed."""
     if not isinstance(x, Tensor):
-        raise DataError(f"Features must be a tensor. Got a {type(x).__name__}.", remedy="Use torch.as_tensor(...).")
+        raise DataError(f"Features must be a tensor. Got {type(x).__name__}.", remedy="Use torch.as_tensor(...).")
     if not isinstance(hypergraph, Hypergraph | Tensor):
         raise DataError(
             f"A model needs a Hypergraph, or pairs [2, I] as a tensor. Got a {type(hypergraph).__name__}.",
