@@ -53,7 +53,7 @@ check: $(STAMP)  ## format, lint, types, layers, no module that is half of anoth
 	$(BIN)/lint-imports
 	$(BIN)/python benchmarks/structure.py --check
 
-format: $(STAMP) ## format and mend what ruff can
+format: $(STAMP) ## format, and fix what ruff can
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
