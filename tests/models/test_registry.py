@@ -106,9 +106,7 @@ print(*list(MODELS)[-2:])
 
 def test_a_missing_plugin_raises_an_error_with_its_name(monkeypatch):
     monkeypatch.setenv("EDHNN_PLUGINS", "nowhere.py")
-    with pytest.raises(
-        UsageError, match="EDHNN_PLUGINS must name .* 'nowhere.py': file not found"
-    ):
+    with pytest.raises(UsageError, match="EDHNN_PLUGINS must name .* 'nowhere.py': file not found"):
         import_shared_modules()
 
 
