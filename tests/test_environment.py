@@ -48,7 +48,7 @@ def test_a_call_after_the_import_of_torch_warns(monkeypatch):
 def test_the_command_sets_the_variables_before_it_imports_torch():
     script = """
 import os, sys
-sys.argv = ["edhnn", "models", "--json"]
+sys.argv = ["edhnn", "presets", "--json"]
 from edhnn.cli.main import main
 try:
     main()
