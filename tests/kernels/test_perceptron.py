@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from edhnn import Hypergraph
+from edhnn.errors import DataError
 from edhnn.kernels import Hidden, node_links, pair_perceptron_sum, perceptron
 from edhnn.kernels.autograd import SMALL_WORK, small_work
 from edhnn.kernels.perceptron import _composed_pair, _composed_perceptron
@@ -97,3 +98,18 @@ def test_small_work_uses_one_thread_and_restores_the_number():
     with pytest.raises(KeyError), small_work(1):
         raise KeyError
     assert torch.get_num_threads() == 2
+
+
+@pytest.mark.usefixtures("without_shape_checks")
+def test_shapes_that_do_not_fit_never_reach_native_code():
+    linears, short = [(drawn(3, 4), drawn(3)), (drawn(2, 3), drawn(2))], drawn(1)
+    with pytest.raises(DataError, match="norm_weight"):
+        perceptron(drawn(5, 7), linears, [Hidden()], Hidden(drawn(4), drawn(4)))
+    with pytest.raises(DataError, match="norm_weight"):
+        perceptron(drawn(5, 4), linears, [Hidden(short, short)])
+    links = node_links(Hypergraph.from_hyperedges([[0, 1]]))
+    first, last = (drawn(6, 4), drawn(6, 2), drawn(6)), (drawn(3, 6), drawn(3))
+    with pytest.raises(DataError, match="norm_weight"):
+        pair_perceptron_sum(drawn(2, 4), drawn(1, 2), links, first, Hidden(short, short), last)
+    with pytest.raises(DataError, match="weight"):
+        pair_perceptron_sum(drawn(2, 4), drawn(1, 2), links, first, Hidden(), last, weight=short.detach())

@@ -85,7 +85,11 @@ def perceptron(
         settings.append((step.norm_eps, threshold_of(step.dropout), signed_seed(step.seed), step.activation))
     for pair in linears:
         tensors += pair
-    if _fused(x, tensors) and x.dim() == 2 and all(step[3] in NATIVE_ACTIVATIONS for step in settings):
+    if (
+        _fused(x, tensors)
+        and _fits(x, linears, hidden, input_norm)
+        and all(step[3] in NATIVE_ACTIVATIONS for step in settings)
+    ):
         out: Tensor = _perceptron(tuple(settings), input_norm is not None, *tensors)
         return out
     return _composed_perceptron(x, linears, hidden, input_norm)
@@ -149,8 +153,12 @@ def pair_perceptron_sum(
             hidden.activation in NATIVE_ACTIVATIONS
             and links.row_ptr.device == row.device
             and (weight is None or not weight.requires_grad)
+            and _fits(row, [(first[0], first[2]), last], [hidden], None)
+            and column.shape == (links.num_columns, first[1].shape[1])
+            and first[1].shape[0] == len(first[2])
             and row.shape[0] == links.num_rows
-            and column.shape[0] == links.num_columns
+            and (weight is None or weight.shape == (links.num_links,))
+            and (total is None or total.shape == (links.num_rows,))
         ):
             tensors = row, column, *first, *hidden[:2], *last
             out: Tensor = _pair_perceptron(links, options, norm_eps is not None, total, *tensors)
@@ -197,6 +205,26 @@ def _fused(x: Tensor, tensors: Sequence[Tensor | None]) -> bool:
         and not is_watched(tensors)
         and all(tensor is None or (tensor.dtype == dtype and tensor.is_cpu) for tensor in tensors)
     )
+
+
+def _fits(x: Tensor, linears: Sequence[Linear], hidden: Sequence[Hidden], input_norm: Hidden | None) -> bool:
+    """Return whether all shapes fit. Native code trusts pointers; the composition reports what does not fit."""
+    if x.dim() != 2 or len(hidden) != len(linears) - 1:
+        return False
+    width = x.shape[1]
+    if input_norm is not None and not _norm_fits(input_norm, width):
+        return False
+    for number, (weight, bias) in enumerate(linears):
+        if weight.dim() != 2 or weight.shape[1] != width or bias.shape != (weight.shape[0],):
+            return False
+        width = weight.shape[0]
+        if number < len(hidden) and not _norm_fits(hidden[number], width):
+            return False
+    return True
+
+
+def _norm_fits(step: Hidden, width: int) -> bool:
+    return all(tensor is None or tensor.shape == (width,) for tensor in step[:2])
 
 
 class _Perceptron(Function):
