@@ -115,10 +115,21 @@ def joined_streams(outputs: list[Any]) -> list[Any]:
     return [joined[name] for name in ("stderr", "stdout") if name in joined] + others
 
 
+def show_commands(app: Any, doctree: nodes.document) -> None:
+    """Show a cell of shell commands as a reader types them: with prompts, without the notebook's ``%%bash``."""
+    del app
+    for block in doctree.findall(nodes.literal_block):
+        first, _, commands = block.astext().partition("\n")
+        if first.strip() == "%%bash":
+            text = re.sub(r"^(?=\S)", "$ ", commands, flags=re.M)
+            block.replace_self(nodes.literal_block(text, text, language="console"))
+
+
 def setup(app: Any) -> dict[str, Any]:
     """Connect the parts."""
     render.coalesce_streams = joined_streams
     app.connect("source-read", fill_page)
+    app.connect("doctree-read", show_commands)
     app.connect("autodoc-process-docstring", read_docstring, priority=400)  # before napoleon
     app.connect("autodoc-process-signature", short_signature)
     app.connect("autodoc-skip-member", skip_borrowed)
