@@ -26,7 +26,7 @@ $(STAMP): $(READY)
 	$(PIP) 'edhnn[dev]'  # installed above: this adds the tools and does not compile the kernels again
 	@touch $(STAMP)
 
-demo: $(READY)   ## a hypergraph examined, ED-HNN and an MLP trained on it; report in demo/
+demo: $(READY)   ## a hypergraph examined; floors, an MLP and ED-HNN on it; report in demo/
 	@mkdir -p demo
 	$(BIN)/edhnn data convert csbm-4 demo/csbm-4.hif.json.gz --force
 	$(BIN)/edhnn data doctor demo/csbm-4.hif.json.gz --picture demo/csbm-4.png
