@@ -53,7 +53,9 @@ def read_cornell(hyperedges_path: Path, labels_path: Path | None, limits: Limits
             first,
             f"Node numbers must be at most {num_nodes}, the number of labels in {labels_path}. Got {first}.",
         )
-    limits.check_nodes(num_nodes, hyperedges_path)
+    entries = len(members) + (0 if labels is None else len(labels))
+    limits.check_nodes(num_nodes, hyperedges_path, entries)
+    limits.check_hyperedges(len(sizes), hyperedges_path, entries)
     edge = np.repeat(np.arange(len(sizes)), sizes)
     hypergraph = Hypergraph(torch.from_numpy(members - 1), torch.from_numpy(edge), num_nodes, len(sizes))
 
@@ -74,15 +76,15 @@ def read_cornell(hyperedges_path: Path, labels_path: Path | None, limits: Limits
                 path=labels_path,
                 where=where,
             )
-        limits.check_count("classes", int(labels[largest]), labels_path, where)
+        limits.check_count("classes", int(labels[largest]), labels_path, where, entries=len(labels))
     return NodeDataset(
         name=hyperedges_path.name.removeprefix(_PREFIX).removesuffix(".gz").removesuffix(".txt"),
         hypergraph=hypergraph,
         y=None if labels is None else torch.from_numpy(labels - 1),
         task=None if labels is None else "classification",
         class_names=None if labels is None or class_names is None else tuple(class_names),
-        node_ids=Ids(np.arange(1, num_nodes + 1)),
-        edge_ids=Ids(np.arange(1, len(sizes) + 1)),
+        node_ids=Ids(range(1, num_nodes + 1)),
+        edge_ids=Ids(range(1, len(sizes) + 1)),
         node_attributes={} if node_names is None else {"name": node_names},
         provenance=Provenance(str(hyperedges_path), "cornell", notes),
     )

@@ -39,7 +39,7 @@ def read_hmetis(path: Path, limits: Limits) -> NodeDataset:
     """
     numbers, sizes = read_integer_lines(path, limits, commas=False, comment=b"%")
     num_edges, num_nodes, form = _header(path, numbers, sizes)
-    limits.check_nodes(num_nodes, path)
+    limits.check_nodes(num_nodes, path, entries=len(numbers))
     node_weighted, edge_weighted = form >= 10, form % 10 == 1
     expected = 1 + num_edges + (num_nodes if node_weighted else 0)
     if len(sizes) < expected or sizes[expected:].any():
@@ -75,8 +75,8 @@ def read_hmetis(path: Path, limits: Limits) -> NodeDataset:
     return NodeDataset(
         name=path.name.removesuffix(".gz").removesuffix(".hgr"),
         hypergraph=hypergraph,
-        node_ids=Ids(np.arange(1, num_nodes + 1)),
-        edge_ids=Ids(np.arange(1, num_edges + 1)),
+        node_ids=Ids(range(1, num_nodes + 1)),
+        edge_ids=Ids(range(1, num_edges + 1)),
         node_attributes={} if weights is None else {"weight": weights},
         provenance=Provenance(str(path), "hmetis", merged_note(hypergraph)),
     )
