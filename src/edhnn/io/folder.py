@@ -39,7 +39,7 @@ from edhnn.data.fingerprints import write_integer_lines
 from edhnn.data.ids import Ids
 from edhnn.data.limits import FREE_ARRAYS, Limits
 from edhnn.data.manifest import FloatName
-from edhnn.errors import DataError, EdhnnError
+from edhnn.errors import DataError, EdhnnError, LimitError
 from edhnn.hypergraph.hypergraph import Hypergraph
 from edhnn.io.file_format import FileFormat
 from edhnn.io.files import atomic_folder, compressed_by_name, need_bytes, open_existing, open_limited, refuse_foreign
@@ -208,6 +208,8 @@ def _read_features(path: Path, source: _Source, limits: Limits) -> Tensor | None
         matrix = sp.csr_array((_as_numbers(arrays["data"], kind), indices, indptr), shape=shape)
         matrix.check_format(full_check=True)
         return sparse_features(matrix, kind)
+    except LimitError:
+        raise
     except (KeyError, ValueError, TypeError, IndexError, ArithmeticError, RuntimeError) as error:
         raise DataError(
             f"Features must be a scipy CSR matrix or an array named 'x'. Cause: {error}.", path=path
