@@ -20,7 +20,7 @@ from edhnn.errors import DataError, UsageError
 from edhnn.hypergraph.hypergraph import Hypergraph
 from edhnn.io.file_format import FileFormat, dropped_parts
 from edhnn.io.files import atomic_file, compressed_by_name, need_utf8, open_limited
-from edhnn.io.integer_lines import read_integer_lines
+from edhnn.io.integer_lines import edge_of_each, read_integer_lines
 from edhnn.typing import IntArray
 
 _PREFIX = "hyperedges-"
@@ -56,8 +56,9 @@ def read_cornell(hyperedges_path: Path, labels_path: Path | None, limits: Limits
     entries = len(members) + (0 if labels is None else len(labels))
     limits.check_nodes(num_nodes, hyperedges_path, entries)
     limits.check_hyperedges(len(sizes), hyperedges_path, entries)
-    edge = np.repeat(np.arange(len(sizes)), sizes)
-    hypergraph = Hypergraph(torch.from_numpy(members - 1), torch.from_numpy(edge), num_nodes, len(sizes))
+    edge = edge_of_each(sizes)
+    members -= 1
+    hypergraph = Hypergraph(torch.from_numpy(members), torch.from_numpy(edge), num_nodes, len(sizes))
 
     names_path = _neighbour(hyperedges_path, "label-names")
     class_names, node_names = (_names(path, limits) for path in (names_path, _neighbour(hyperedges_path, "node-names")))

@@ -43,7 +43,7 @@ from edhnn.errors import DataError, EdhnnError, LimitError
 from edhnn.hypergraph.hypergraph import Hypergraph
 from edhnn.io.file_format import FileFormat
 from edhnn.io.files import atomic_folder, compressed_by_name, need_bytes, open_existing, open_limited, refuse_foreign
-from edhnn.io.integer_lines import read_integer_lines
+from edhnn.io.integer_lines import edge_of_each, read_integer_lines
 from edhnn.io.json_files import dropped_details, need_finite_attributes, plain, split_json
 from edhnn.typing import JsonObject
 
@@ -102,7 +102,7 @@ def read_folder(path: Path, limits: Limits) -> NodeDataset:
     entries = len(members) + values + (0 if y is None else len(y))
     limits.check_nodes(num_nodes, path, entries)
     limits.check_hyperedges(len(sizes), path / HYPEREDGES, entries)
-    edge = np.repeat(np.arange(len(sizes)), sizes)
+    edge = edge_of_each(sizes)
     edge_weight, incidence_weight = _read_weights(path / WEIGHTS, limits)
     ids = _decode(path / IDS, _read(path / IDS, limits) or b"{}", _IdFile)
     attributes = _decode(path / ATTRIBUTES, _read(path / ATTRIBUTES, limits) or b"{}", _AttributeFile)

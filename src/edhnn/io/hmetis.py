@@ -20,7 +20,7 @@ from edhnn.errors import DataError
 from edhnn.hypergraph.hypergraph import Hypergraph
 from edhnn.io.file_format import FileFormat, dropped_parts
 from edhnn.io.files import atomic_file, compressed_by_name
-from edhnn.io.integer_lines import read_integer_lines
+from edhnn.io.integer_lines import edge_of_each, read_integer_lines
 from edhnn.typing import IntArray
 
 
@@ -60,7 +60,7 @@ def read_hmetis(path: Path, limits: Limits) -> NodeDataset:
         firsts = np.cumsum(edge_lines) - edge_lines
         edge_weight = torch.from_numpy(content[firsts].astype(np.float64))
         content, edge_lines = np.delete(content, firsts), edge_lines - 1
-    edge = np.repeat(np.arange(num_edges), edge_lines)
+    edge = edge_of_each(edge_lines)
     wrong = np.flatnonzero((content < 1) | (content > num_nodes))
     if len(wrong):
         raise DataError(

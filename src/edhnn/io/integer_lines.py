@@ -17,7 +17,7 @@ import numpy.typing as npt
 from edhnn.data.limits import Limits
 from edhnn.errors import DataError
 from edhnn.io.files import ByteReader, line_too_long, open_limited
-from edhnn.typing import IntArray
+from edhnn.typing import IndexArray, IntArray
 
 _BLOCK_BYTES = 2**20  # parsing a block takes about 40 times its memory
 _MAX_DIGITS = 18
@@ -40,6 +40,11 @@ def read_integer_lines(
     """
     with open_limited(path, limits) as stream:
         return IntegerLines(stream, path, limits, commas=commas, comment=comment).read_all()
+
+
+def edge_of_each(sizes: IntArray) -> IndexArray:
+    """Return the hyperedge of each membership, from the sizes of the hyperedges; with 32 bits if these suffice."""
+    return np.repeat(np.arange(len(sizes), dtype=np.int32 if len(sizes) < 2**31 else np.int64), sizes)
 
 
 @final
