@@ -70,7 +70,8 @@ def test_names_that_are_not_utf_8_are_refused(tmp_path, what):
 def test_a_large_label_exceeds_the_limit_of_classes(tmp_path):
     path = write(tmp_path, hyperedges="1,2\n", node_labels="1\n1000000000000000\n")
     with pytest.raises(
-        LimitError, match="node-labels-x.txt, line 2: .*at most 100000000 classes. Got 1000000000000000"
+        LimitError,
+        match="node-labels-x.txt, line 2: .*at most 1000000 classes in a file of 2 entries. Got 1000000000000000",
     ):
         read_dataset(path)
     write(tmp_path, node_labels="1\n7\n")

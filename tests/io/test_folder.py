@@ -251,14 +251,17 @@ def test_odd_array_headers_are_refused(tmp_path, header):
 @pytest.mark.parametrize(
     ("files", "message"),
     [
-        ({"labels": b"0\n1000000000000000\n"}, "labels.txt.gz, line 2: .*at most 100000000 classes"),
+        (
+            {"labels": b"0\n1000000000000000\n"},
+            "labels.txt.gz, line 2: .*at most 1000000 classes in a file of 2 entries",
+        ),
         (
             {"features": csr(sp.csr_array(([1.0], [0], [0, 1, 1]), shape=(2, 10**15)))},
-            "features.npz: .*at most 100000000 feature columns. Got 1000000000000000",
+            "features.npz: .*at most 1000000 feature columns in a file of . entries. Got 1000000000000000",
         ),
         (
             {"hyperedges": b"", "labels": b"", "source": {"task": "multilabel", "label_width": 10**15}},
-            "source.json: .*at most 100000000 label columns",
+            "source.json: .*at most 1000000 label columns",
         ),
     ],
 )

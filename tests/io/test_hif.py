@@ -149,7 +149,7 @@ def test_a_manifest_that_exceeds_the_limits_is_refused(tmp_path):
         ({"label": 10**15}, dict(task="classification")),
         ({"features": {"0": 1.0}}, dict(num_features=10**15, sparse=True)),
     ):
-        with pytest.raises(LimitError, match="x.hif.json, .*at most 100000000 .*Got 1000000000000"):
+        with pytest.raises(LimitError, match="x.hif.json, .*at most 1000000 .*Got 1000000000000"):
             read_with_manifest(record=record, **manifest)
     with pytest.raises(LimitError, match="labels must take at most 1.0 KiB. Got 1000 columns for 1 nodes, 11.7 KiB"):
         read_with_manifest(Limits(max_bytes=1024), task="regression", label_width=1000)

@@ -211,7 +211,7 @@ def test_duplicate_memberships_and_other_keys_are_reported(tmp_path):
         ({"features": pickle.dumps(sp.csr_matrix(MATRIX))[:150]}, "features.pickle: .*intact pickle"),
         (
             {"features": sp.csr_matrix(([1.0], [0], [0, 1, 1, 1, 1, 1]), shape=(5, 10**9))},
-            "features.pickle: .*at most 100000000 feature columns. Got 1000000000",
+            "features.pickle: .*at most 1000000 feature columns in a file of 1 entries. Got 1000000000",
         ),
     ],
 )

@@ -58,8 +58,14 @@ class ReadOptions:
     feature_seed: Annotated[
         int | None, _catalogue("--feature-seed", min=0, max=MAX_SEED, help="Seed of generated features; default: 0.")
     ] = None
-    max_bytes: Annotated[int, _limit("--max-bytes", min=1, help="Largest input, decompressed.")] = Limits().max_bytes
-    max_nodes: Annotated[int, _limit("--max-nodes", min=0, help="Largest number of nodes.")] = Limits().max_nodes
+    max_bytes: Annotated[
+        int | None,
+        _limit("--max-bytes", min=1, help="Largest input, decompressed; default: 50 times a file, up to 16 GiB."),
+    ] = None
+    max_nodes: Annotated[
+        int | None,
+        _limit("--max-nodes", min=0, help="Largest number of nodes; default: a million, or 10 for each membership."),
+    ] = None
 
     @property
     def limits(self) -> Limits:

@@ -31,7 +31,7 @@ from torch import Tensor
 from edhnn.data.columns import ColumnRequest, Labels, NodeColumns, need_columns, recorded_columns, sort_columns
 from edhnn.data.dataset import UNLABELLED, Attributes, NodeDataset, Task, select_columns, sparse_features
 from edhnn.data.ids import Ids
-from edhnn.data.limits import Limits, size_in_words
+from edhnn.data.limits import FREE_ARRAYS, Limits, size_in_words
 from edhnn.errors import DataError, LimitError
 from edhnn.typing import FloatArray, JsonObject
 
@@ -200,8 +200,12 @@ def restore_columns(
         limits: Size limits: a manifest can declare widths that no record has.
     """
     result, limits = NodeColumns(), limits or Limits()
-    limits.check_count("feature columns", manifest.num_features or 0, None, MANIFEST)
-    limits.check_count("label columns", manifest.label_width or 0, None, MANIFEST)
+    for what, width, name in (
+        ("feature columns", manifest.num_features, FEATURES),
+        ("label columns", manifest.label_width, LABEL),
+    ):
+        entries = sum(len(value) for value in columns.get(name, ()) if isinstance(value, list | dict))
+        limits.check_count(what, width or 0, None, MANIFEST, entries=entries)
     if manifest.num_features is not None:
         rows = columns.pop(FEATURES, [None] * len(ids))
         result.x = _features(rows, manifest, manifest.num_features, ids)
@@ -210,7 +214,7 @@ def restore_columns(
         values = columns.pop(LABEL, [None] * len(ids))
         if manifest.task == "classification":
             y = _classes(values, manifest, ids)
-            limits.check_count("classes", int(y.max()) + 1 if len(y) else 0, None, LABEL)
+            limits.check_count("classes", int(y.max()) + 1 if len(y) else 0, None, LABEL, entries=len(y))
         else:
             y = _numbers(values, manifest, ids, limits)
         result.labels = Labels(y, manifest.task, manifest.class_names)
@@ -257,10 +261,11 @@ def _classes(values: Sequence[Any], manifest: Manifest, ids: Ids) -> Tensor:
 
 def _numbers(values: Sequence[Any], manifest: Manifest, ids: Ids, limits: Limits) -> Tensor:
     width = manifest.label_width
-    size = len(ids) * (1 if width is None else width) * (8 + torch.finfo(getattr(torch, manifest.label_type)).bits // 8)
-    if size > limits.max_bytes:
+    row = (1 if width is None else width) * (8 + torch.finfo(getattr(torch, manifest.label_type)).bits // 8)
+    size, most = len(ids) * row, limits.most_bytes(row * sum(value is not None for value in values), FREE_ARRAYS)
+    if size > most:
         raise LimitError(
-            f"The labels must take at most {size_in_words(limits.max_bytes)}. "
+            f"The labels must take at most {size_in_words(most)}. "
             f"Got {width} columns for {len(ids)} nodes, {size_in_words(size)}.",
             where=MANIFEST,
             remedy="If you trust the file, raise the limit with `max_bytes=`.",
@@ -269,11 +274,11 @@ def _numbers(values: Sequence[Any], manifest: Manifest, ids: Ids, limits: Limits
         if width is None:
             return _tensor(_floats(values), manifest.label_type)
         numbers = np.full((len(ids), width), np.nan)
-        for row, value in zip(numbers, values, strict=True):
+        for cells, value in zip(numbers, values, strict=True):
             if value is not None:
                 if isinstance(value, str) or len(value) != width:
                     raise ValueError(f"got {value!r:.60}")
-                row[:] = _floats(value)
+                cells[:] = _floats(value)
         return _tensor(numbers, manifest.label_type)
     except (TypeError, ValueError, RuntimeError, OverflowError) as error:
         shape = "a number" if width is None else f"{width} numbers"

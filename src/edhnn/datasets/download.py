@@ -31,7 +31,7 @@ import msgspec
 
 from edhnn.data.dataset import NodeDataset, Provenance
 from edhnn.data.fingerprints import content_digests
-from edhnn.data.limits import Limits, size_in_words
+from edhnn.data.limits import MAX_BYTES, Limits, size_in_words
 from edhnn.errors import DataError, DownloadError, LimitError, UsageError, unknown_name
 from edhnn.io.cornell import read_cornell
 from edhnn.io.files import DelayedBar, check_folder, open_limited, refuse_foreign, replace_folder
@@ -311,7 +311,9 @@ def _download(address: str, target: Path, sha256: str | None, limits: Limits, pa
     try:
         files.fetch(target.name, downloader=_Downloader(limits, patience.timeout))
     except _TooLargeError as error:
-        raise LimitError(f"'{address}' must be at most {size_in_words(limits.max_bytes)}. {error}") from error
+        raise LimitError(
+            f"'{address}' must be at most {size_in_words(limits.most_bytes(MAX_BYTES))}. {error}"
+        ) from error
     except requests.RequestException as error:
         cause = getattr(error.args[0] if error.args else None, "reason", None) or error
         raise DownloadError(
@@ -377,7 +379,7 @@ class _Downloader:
         """Do nothing: the file is flushed when it is closed."""
 
     def _check(self, size: int) -> None:
-        if size > self.limits.max_bytes:
+        if size > self.limits.most_bytes(MAX_BYTES):
             raise _TooLargeError(f"Got at least {size_in_words(size)}.")
 
 
@@ -409,12 +411,13 @@ def unpack(archive: Path, targets: Mapping[str, Path], limits: Limits, address: 
         LimitError: if an entry or a tar archive is too large when unpacked.
     """
     missing = dict(targets)
+    most = limits.most_bytes(archive.stat().st_size)
     entries = _zip_entries(archive, targets) if zipfile.is_zipfile(archive) else _tar_entries(archive, targets, limits)
     try:
         for name, size, stream in entries:
-            if size > limits.max_bytes:
-                most = size_in_words(limits.max_bytes)
-                raise LimitError(f"'{name}' must be at most {most} when unpacked. Got {size_in_words(size)}.")
+            if size > most:
+                got = size_in_words(size)
+                raise LimitError(f"'{name}' must be at most {size_in_words(most)} when unpacked. Got {got}.")
             with targets[name].open("wb") as out:
                 shutil.copyfileobj(stream, out)
             missing.pop(name, None)

@@ -87,12 +87,15 @@ def checked_weight(name: str, weight: Tensor | None, length: int) -> Tensor | No
 
 
 def sorted_and_merged(key: Tensor, weight: Tensor | None) -> tuple[Tensor, Tensor | None]:
-    """Sort the keys and merge equal ones, which keep the largest of their weights."""
+    """Sort the keys, if possible in place, and merge equal ones, which keep the largest of their weights."""
     if bool((key[1:] > key[:-1]).all()):
         return key, weight
-    key, order = torch.sort(key, stable=True)
-    weight = None if weight is None else weight[order]
-    del order
+    if weight is None and key.device.type == "cpu":
+        key.numpy().sort()  # in place: torch.sort also makes a copy and the order
+    else:
+        key, order = torch.sort(key, stable=True)
+        weight = None if weight is None else weight[order]
+        del order
     first = torch.ones_like(key, dtype=torch.bool)
     torch.ne(key[1:], key[:-1], out=first[1:])
     if bool(first.all()):

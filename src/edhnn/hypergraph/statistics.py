@@ -20,6 +20,8 @@ from edhnn.hypergraph.homophily import Homophily, homophilies
 from edhnn.hypergraph.hypergraph import Hypergraph
 from edhnn.typing import BoolArray, FloatArray, IntArray
 
+_BLOCK = 2**18  # hyperedges compared at a time, to bound the memory
+
 
 def class_indicator(labels: Int[Tensor, " N"], num_classes: int) -> sp.csr_array:
     """Return the N x C array with a 1 at (v, y_v); rows of unlabelled nodes are empty."""
@@ -77,13 +79,17 @@ def first_equal_hyperedge(hypergraph: Hypergraph) -> IntArray:
     first = np.arange(hypergraph.num_edges)
     unsettled = first.copy()
     while len(unsettled):
-        order = unsettled[np.lexsort((unsettled, size[unsettled], hashes[unsettled]))]
+        order = unsettled[np.lexsort((size[unsettled], hashes[unsettled]))]  # stable, and the unsettled ones ascend
         leads = np.append(True, (np.diff(hashes[order]) != 0) | (np.diff(size[order]) != 0))
         leader = order[np.maximum.accumulate(np.where(leads, np.arange(len(order)), 0))]
         followers, leaders = order[~leads], leader[~leads]
-        equal = _same_members(node, ptr, followers, leaders)
+        del order, leads, leader
+        equal = np.ones(len(followers), dtype=np.bool_)
+        for start in range(0, len(followers), _BLOCK):
+            block = slice(start, start + _BLOCK)
+            equal[block] = _same_members(node, ptr, followers[block], leaders[block])
         first[followers[equal]] = leaders[equal]
-        unsettled = followers[~equal]
+        unsettled = np.sort(followers[~equal])
     return first
 
 
@@ -101,8 +107,10 @@ def _set_hashes(node: IntArray, ptr: IntArray) -> IntArray:
     """Sum scrambled node numbers (splitmix64) per hyperedge, modulo 2^64."""
     mixed = node.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1)):
-        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
-    total = np.concatenate((np.zeros(1, np.uint64), np.cumsum(mixed, dtype=np.uint64)))
+        mixed ^= mixed >> np.uint64(shift)
+        mixed *= np.uint64(factor)
+    total = np.zeros(len(mixed) + 1, np.uint64)
+    np.cumsum(mixed, out=total[1:])
     return (total[ptr[1:]] - total[ptr[:-1]]).view(np.int64)
 
 

@@ -20,7 +20,7 @@ from edhnn.errors import DataError, UsageError
 from edhnn.hypergraph.hypergraph import Hypergraph
 from edhnn.io.file_format import FileFormat, dropped_parts
 from edhnn.io.files import atomic_file, compressed_by_name, need_utf8, open_limited
-from edhnn.io.integer_lines import read_integer_lines
+from edhnn.io.integer_lines import edge_of_each, read_integer_lines
 from edhnn.typing import IntArray
 
 _PREFIX = "hyperedges-"
@@ -53,9 +53,12 @@ def read_cornell(hyperedges_path: Path, labels_path: Path | None, limits: Limits
             first,
             f"Node numbers must be at most {num_nodes}, the number of labels in {labels_path}. Got {first}.",
         )
-    limits.check_nodes(num_nodes, hyperedges_path)
-    edge = np.repeat(np.arange(len(sizes)), sizes)
-    hypergraph = Hypergraph(torch.from_numpy(members - 1), torch.from_numpy(edge), num_nodes, len(sizes))
+    entries = len(members) + (0 if labels is None else len(labels))
+    limits.check_nodes(num_nodes, hyperedges_path, entries)
+    limits.check_hyperedges(len(sizes), hyperedges_path, entries)
+    edge = edge_of_each(sizes)
+    members -= 1
+    hypergraph = Hypergraph(torch.from_numpy(members), torch.from_numpy(edge), num_nodes, len(sizes))
 
     names_path = _neighbour(hyperedges_path, "label-names")
     class_names, node_names = (_names(path, limits) for path in (names_path, _neighbour(hyperedges_path, "node-names")))
@@ -74,15 +77,15 @@ def read_cornell(hyperedges_path: Path, labels_path: Path | None, limits: Limits
                 path=labels_path,
                 where=where,
             )
-        limits.check_count("classes", int(labels[largest]), labels_path, where)
+        limits.check_count("classes", int(labels[largest]), labels_path, where, entries=len(labels))
     return NodeDataset(
         name=hyperedges_path.name.removeprefix(_PREFIX).removesuffix(".gz").removesuffix(".txt"),
         hypergraph=hypergraph,
         y=None if labels is None else torch.from_numpy(labels - 1),
         task=None if labels is None else "classification",
         class_names=None if labels is None or class_names is None else tuple(class_names),
-        node_ids=Ids(np.arange(1, num_nodes + 1)),
-        edge_ids=Ids(np.arange(1, len(sizes) + 1)),
+        node_ids=Ids(range(1, num_nodes + 1)),
+        edge_ids=Ids(range(1, len(sizes) + 1)),
         node_attributes={} if node_names is None else {"name": node_names},
         provenance=Provenance(str(hyperedges_path), "cornell", notes),
     )

@@ -22,7 +22,7 @@ from typing import Any, Protocol, runtime_checkable
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from edhnn.data.limits import Limits, size_in_words
+from edhnn.data.limits import FREE_TEXT, Limits, size_in_words
 from edhnn.errors import DataError, LimitError, UsageError
 from edhnn.typing import ByteWriter
 
@@ -73,7 +73,8 @@ class LimitedReader(io.RawIOBase):
         compressed = self._raw.read(2) == _GZIP_MAGIC
         self._raw.seek(0)
         self._stream: io.BufferedReader | gzip.GzipFile = gzip.GzipFile(fileobj=self._raw) if compressed else self._raw
-        self._bar = DelayedBar(f"Reading {path.name}", path.stat().st_size)
+        self._stored = path.stat().st_size
+        self._bar = DelayedBar(f"Reading {path.name}", self._stored)
 
     def readable(self) -> bool:
         """Return ``True``."""
@@ -91,8 +92,7 @@ class LimitedReader(io.RawIOBase):
                 remedy="Copy or download the file again.",
             ) from error
         self.consumed += len(data)
-        if self.consumed > self.limits.max_bytes:
-            raise too_large(self.path, self.limits)
+        need_bytes(self.consumed, self._stored, self.path, self.limits)
         buffer[: len(data)] = data
         self._bar.show(self._raw.tell())
         return len(data)
@@ -106,13 +106,24 @@ class LimitedReader(io.RawIOBase):
         super().close()
 
 
-def too_large(path: Path, limits: Limits) -> LimitError:
-    """Return the error for content beyond the limits."""
-    return LimitError(
-        f"The content must be at most {size_in_words(limits.max_bytes)} after decompression.",
-        path=path,
-        remedy="If you trust the file, raise the limit with `max_bytes=`.",
-    )
+def need_bytes(size: int, stored: int, path: Path, limits: Limits, free: int = FREE_TEXT) -> None:
+    """Raise a `LimitError` if ``size`` bytes are too many for the content of a file of ``stored`` bytes.
+
+    Args:
+        size: Bytes after decompression.
+        stored: Bytes of the file.
+        path: The file.
+        limits: Size limits.
+        free: Bytes that a file of any size may have, unless the user gives a limit.
+    """
+    most = limits.most_bytes(stored, free)
+    if size > most:
+        reason = f", because the file has {size_in_words(stored)}" if limits.max_bytes is None else ""
+        raise LimitError(
+            f"The content must be at most {size_in_words(most)} after decompression{reason}.",
+            path=path,
+            remedy="If you trust the file, raise the limit with `max_bytes=`.",
+        )
 
 
 def line_too_long(path: Path, limits: Limits, line: int) -> LimitError:

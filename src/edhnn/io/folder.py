@@ -37,19 +37,20 @@ from edhnn.data.dataset import (
 )
 from edhnn.data.fingerprints import write_integer_lines
 from edhnn.data.ids import Ids
-from edhnn.data.limits import Limits
+from edhnn.data.limits import FREE_ARRAYS, Limits
 from edhnn.data.manifest import FloatName
-from edhnn.errors import DataError, EdhnnError
+from edhnn.errors import DataError, EdhnnError, LimitError
 from edhnn.hypergraph.hypergraph import Hypergraph
 from edhnn.io.file_format import FileFormat
-from edhnn.io.files import atomic_folder, compressed_by_name, open_existing, open_limited, refuse_foreign, too_large
-from edhnn.io.integer_lines import read_integer_lines
+from edhnn.io.files import atomic_folder, compressed_by_name, need_bytes, open_existing, open_limited, refuse_foreign
+from edhnn.io.integer_lines import edge_of_each, read_integer_lines
 from edhnn.io.json_files import dropped_details, need_finite_attributes, plain, split_json
 from edhnn.typing import JsonObject
 
 _T = TypeVar("_T")
 HYPEREDGES, LABELS, FEATURES, SOURCE = "hyperedges.txt.gz", "labels.txt.gz", "features.npz", "source.json"
 IDS, WEIGHTS, ATTRIBUTES = "ids.json.gz", "weights.npz", "attributes.json.gz"
+_LABEL_BYTES = 2**18  # lines are Python objects while they are parsed, so few at a time
 _ABOUT_THE_FILES = ("label_width", "label_type", "label_names", "label_columns", "features_type")
 
 
@@ -94,11 +95,14 @@ def read_folder(path: Path, limits: Limits) -> NodeDataset:
     source_text = _read(path / SOURCE, limits)
     source = _decode(path / SOURCE, source_text, _Source)
     x = _read_features(path / FEATURES, source, limits)
-    limits.check_count("feature columns", 0 if x is None else int(x.shape[-1]), path / FEATURES)
+    values = 0 if x is None else (x if x.layout == torch.strided else x.values()).numel()
+    limits.check_count("feature columns", 0 if x is None else int(x.shape[-1]), path / FEATURES, entries=values)
     y, task = _read_labels(path / LABELS, source, limits)
     num_nodes = _agree_on_nodes(path, int(members.max(initial=-1)) + 1, x, y, source.counts.get("nodes"))
-    limits.check_nodes(num_nodes, path)
-    edge = np.repeat(np.arange(len(sizes)), sizes)
+    entries = len(members) + values + (0 if y is None else len(y))
+    limits.check_nodes(num_nodes, path, entries)
+    limits.check_hyperedges(len(sizes), path / HYPEREDGES, entries)
+    edge = edge_of_each(sizes)
     edge_weight, incidence_weight = _read_weights(path / WEIGHTS, limits)
     ids = _decode(path / IDS, _read(path / IDS, limits) or b"{}", _IdFile)
     attributes = _decode(path / ATTRIBUTES, _read(path / ATTRIBUTES, limits) or b"{}", _AttributeFile)
@@ -194,14 +198,18 @@ def _read_features(path: Path, source: _Source, limits: Limits) -> Tensor | None
     kind: torch.dtype = getattr(torch, source.features_type)
     try:
         if "x" in arrays:
+            _need_bytes(arrays["x"].size * kind.itemsize, path, limits)
             return torch.from_numpy(np.ascontiguousarray(_as_numbers(arrays["x"], kind))).to(kind)
         if arrays.get("format", np.array(b"csr")).item() not in (b"csr", "csr"):
             raise ValueError(f"the matrix is stored as {arrays['format'].item()}")
         indices, indptr = (_whole_numbers(arrays[part]) for part in ("indices", "indptr"))
         shape = tuple(_whole_numbers(arrays["shape"]).tolist())
+        _need_bytes(len(indices) * (2 * indices.itemsize + kind.itemsize), path, limits)  # scipy may copy the indices
         matrix = sp.csr_array((_as_numbers(arrays["data"], kind), indices, indptr), shape=shape)
         matrix.check_format(full_check=True)
         return sparse_features(matrix, kind)
+    except LimitError:
+        raise
     except (KeyError, ValueError, TypeError, IndexError, ArithmeticError, RuntimeError) as error:
         raise DataError(
             f"Features must be a scipy CSR matrix or an array named 'x'. Cause: {error}.", path=path
@@ -212,35 +220,49 @@ def _read_labels(path: Path, source: _Source, limits: Limits) -> tuple[Tensor | 
     if not path.exists():
         return None, None
     with open_limited(path, limits) as stream:
-        lines = stream.read().decode("utf-8", "replace").splitlines()
+        blocks = list(iter(lambda: stream.read(_LABEL_BYTES) + stream.readline(), b""))
     task, vector = source.task, source.label_width is None and source.task != "multilabel"
-    width = lines[0].count(",") + 1 if lines else max(source.label_width or 1, 1)
-    limits.check_count("label columns", width, path if lines else path.with_name(SOURCE))
-    for number, line in enumerate(lines, start=1):
-        if line.count(",") + 1 != width:
-            raise DataError(
-                f"Every line must contain {width} label(s), as the first line does. Got '{line[:60]}'.",
-                path=path,
-                where=f"line {number}",
-            )
-    whole = task == "classification" or (task is None and width == 1 and not any("." in line for line in lines))
-    try:
-        numbers = _parse_labels(lines, source, whole=whole)
-    except (ValueError, ArithmeticError):
-        for number, line in enumerate(lines, start=1):
-            try:
-                _parse_labels([line], source, whole=whole)
-            except (ValueError, ArithmeticError) as error:
-                kind = "integers, -1 for an unknown class" if whole else "numbers"
+    first = next(iter(_lines(blocks[0])), "") if blocks else ""
+    width = first.count(",") + 1 if blocks else max(source.label_width or 1, 1)
+    limits.check_count(
+        "label columns", width, path if blocks else path.with_name(SOURCE), entries=width if blocks else 0
+    )
+    whole = task == "classification" or (task is None and width == 1 and not any(b"." in block for block in blocks))
+    parts: list[Any] = [_parse_labels([], source, whole=whole)]
+    line_number = 1
+    for block in blocks:
+        lines = _lines(block)
+        for number, line in enumerate(lines, start=line_number):
+            if line.count(",") + 1 != width:
                 raise DataError(
-                    f"Labels must be {kind}. Got '{line[:60]}'.", path=path, where=f"line {number}"
-                ) from error
-        raise
+                    f"Every line must contain {width} label(s), as the first line does. Got '{line[:60]}'.",
+                    path=path,
+                    where=f"line {number}",
+                )
+        try:
+            parts.append(_parse_labels(lines, source, whole=whole))
+        except (ValueError, ArithmeticError):
+            for number, line in enumerate(lines, start=line_number):
+                try:
+                    _parse_labels([line], source, whole=whole)
+                except (ValueError, ArithmeticError) as error:
+                    kind = "integers, -1 for an unknown class" if whole else "numbers"
+                    raise DataError(
+                        f"Labels must be {kind}. Got '{line[:60]}'.", path=path, where=f"line {number}"
+                    ) from error
+            raise
+        line_number += len(lines)
+    numbers = np.concatenate(parts)
     if whole and len(numbers):
-        limits.check_count("classes", int(numbers.max()) + 1, path, f"line {numbers.argmax() + 1}")
+        largest = int(numbers.argmax())
+        limits.check_count("classes", int(numbers[largest]) + 1, path, f"line {largest + 1}", entries=len(numbers))
     y = torch.from_numpy(numbers if width == 1 and vector else numbers.reshape(-1, width))
     y = y if whole else y.to(getattr(torch, source.label_type))
     return y, "classification" if whole else task or ("regression" if width == 1 else "multilabel")
+
+
+def _lines(block: bytes) -> list[str]:
+    return block.decode("utf-8", "replace").splitlines()
 
 
 def _parse_labels(lines: list[str], source: _Source, *, whole: bool) -> Any:
@@ -320,14 +342,17 @@ def _load_npz(path: Path, limits: Limits) -> dict[str, Any]:
     """Read the arrays of an .npz file within the limits, and refuse pickled ones."""
     try:
         with open_existing(path) as stream, zipfile.ZipFile(stream) as archive:
-            size = sum(entry.file_size for entry in archive.infolist())
-            if size > limits.max_bytes:
-                raise too_large(path, limits)
+            _need_bytes(sum(entry.file_size for entry in archive.infolist()), path, limits)
             return {name.removesuffix(".npy"): _load_array(archive, name) for name in archive.namelist()}
     except EdhnnError:
         raise
     except Exception as error:  # zip, zlib, lzma and numpy's header parser raise many classes for broken bytes
         raise DataError(f"The file must be an .npz archive of plain arrays. Cause: {error}.", path=path) from error
+
+
+def _need_bytes(size: int, path: Path, limits: Limits) -> None:
+    """Raise a `LimitError` if the arrays of a file take too many bytes for its size."""
+    need_bytes(size, path.stat().st_size, path, limits, FREE_ARRAYS)
 
 
 def _load_array(archive: zipfile.ZipFile, name: str) -> Any:

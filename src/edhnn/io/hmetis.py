@@ -20,7 +20,7 @@ from edhnn.errors import DataError
 from edhnn.hypergraph.hypergraph import Hypergraph
 from edhnn.io.file_format import FileFormat, dropped_parts
 from edhnn.io.files import atomic_file, compressed_by_name
-from edhnn.io.integer_lines import read_integer_lines
+from edhnn.io.integer_lines import edge_of_each, read_integer_lines
 from edhnn.typing import IntArray
 
 
@@ -39,7 +39,7 @@ def read_hmetis(path: Path, limits: Limits) -> NodeDataset:
     """
     numbers, sizes = read_integer_lines(path, limits, commas=False, comment=b"%")
     num_edges, num_nodes, form = _header(path, numbers, sizes)
-    limits.check_nodes(num_nodes, path)
+    limits.check_nodes(num_nodes, path, entries=len(numbers))
     node_weighted, edge_weighted = form >= 10, form % 10 == 1
     expected = 1 + num_edges + (num_nodes if node_weighted else 0)
     if len(sizes) < expected or sizes[expected:].any():
@@ -60,7 +60,7 @@ def read_hmetis(path: Path, limits: Limits) -> NodeDataset:
         firsts = np.cumsum(edge_lines) - edge_lines
         edge_weight = torch.from_numpy(content[firsts].astype(np.float64))
         content, edge_lines = np.delete(content, firsts), edge_lines - 1
-    edge = np.repeat(np.arange(num_edges), edge_lines)
+    edge = edge_of_each(edge_lines)
     wrong = np.flatnonzero((content < 1) | (content > num_nodes))
     if len(wrong):
         raise DataError(
@@ -75,8 +75,8 @@ def read_hmetis(path: Path, limits: Limits) -> NodeDataset:
     return NodeDataset(
         name=path.name.removesuffix(".gz").removesuffix(".hgr"),
         hypergraph=hypergraph,
-        node_ids=Ids(np.arange(1, num_nodes + 1)),
-        edge_ids=Ids(np.arange(1, num_edges + 1)),
+        node_ids=Ids(range(1, num_nodes + 1)),
+        edge_ids=Ids(range(1, num_edges + 1)),
         node_attributes={} if weights is None else {"weight": weights},
         provenance=Provenance(str(path), "hmetis", merged_note(hypergraph)),
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import final
+from typing import Any, final
 
 import numpy as np
 import numpy.typing as npt
@@ -17,9 +17,9 @@ import numpy.typing as npt
 from edhnn.data.limits import Limits
 from edhnn.errors import DataError
 from edhnn.io.files import ByteReader, line_too_long, open_limited
-from edhnn.typing import IntArray
+from edhnn.typing import IndexArray, IntArray
 
-_BLOCK_BYTES = 8 * 2**20
+_BLOCK_BYTES = 2**20  # parsing a block takes about 40 times its memory
 _MAX_DIGITS = 18
 _NEWLINE, _COMMA = ord("\n"), ord(",")
 
@@ -40,6 +40,11 @@ def read_integer_lines(
     """
     with open_limited(path, limits) as stream:
         return IntegerLines(stream, path, limits, commas=commas, comment=comment).read_all()
+
+
+def edge_of_each(sizes: IntArray) -> IndexArray:
+    """Return the hyperedge of each membership, from the sizes of the hyperedges; with 32 bits if these suffice."""
+    return np.repeat(np.arange(len(sizes), dtype=np.int32 if len(sizes) < 2**31 else np.int64), sizes)
 
 
 @final
@@ -64,12 +69,13 @@ class IntegerLines:
 
     def read_all(self) -> tuple[IntArray, IntArray]:
         """Return all numbers, and the count of numbers on each line (0 for an empty line)."""
-        values, sizes = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+        values: list[npt.NDArray[np.signedinteger[Any]]] = [np.zeros(0, np.int64)]
+        sizes = values.copy()
         for block in self._blocks():
             block_values, block_sizes = self._parse(block)
-            values.append(block_values)
-            sizes.append(block_sizes)
-        return np.concatenate(values), np.concatenate(sizes)
+            values.append(_narrow(block_values))
+            sizes.append(_narrow(block_sizes))
+        return np.concatenate(values, dtype=np.int64), np.concatenate(sizes, dtype=np.int64)
 
     def _blocks(self) -> Iterator[bytes]:
         """Yield blocks of whole lines with LF line ends and without comments."""
@@ -145,6 +151,11 @@ class IntegerLines:
             path=self._path,
             where=f"line {number}",
         )
+
+
+def _narrow(numbers: IntArray) -> npt.NDArray[np.signedinteger[Any]]:
+    """Return the numbers with 32 bits if these suffice; all blocks and their concatenation exist at once."""
+    return numbers.astype(np.int32) if numbers.max(initial=0) < 2**31 else numbers
 
 
 def _values(text: npt.NDArray[np.uint8], starts: IntArray, stops: IntArray) -> IntArray:

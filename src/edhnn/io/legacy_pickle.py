@@ -166,7 +166,8 @@ def _features(pickled: _Unpickled, nodes: int, limits: Limits) -> Tensor:
     shape = tuple(pickled.facts["shape"]) if values is None else values.shape
     if len(shape) != 2 or shape[0] != nodes:
         raise DataError(f"Features must have a row for each of {nodes} labels. Got shape {shape}.", path=path)
-    limits.check_count("feature columns", shape[1], path)
+    stored = pickled.arrays["data"] if values is None else values
+    limits.check_count("feature columns", shape[1], path, entries=stored.size)
     if values is not None:
         return torch.from_numpy(np.ascontiguousarray(_as_float32(values, path)))
     return sparse_features(_matrix(pickled, shape))

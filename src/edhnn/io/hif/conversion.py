@@ -19,7 +19,7 @@ from torch import Tensor
 
 from edhnn.data.columns import ColumnRequest, label_fields, sort_columns
 from edhnn.data.dataset import NodeDataset, Provenance
-from edhnn.data.limits import Limits, size_in_words
+from edhnn.data.limits import FREE_ARRAYS, Limits, size_in_words
 from edhnn.data.manifest import (
     MANIFEST,
     WEIGHT,
@@ -160,18 +160,19 @@ def _attribute_columns(
         records: That section of the document.
         count: Number of nodes or hyperedges.
         declared: Keys that come first, even if no record has them.
-        limits: Size limits. A short document can have a different key for every node.
+        limits: Size limits. A short document can have a different key for every node, so that most cells are empty.
 
     Returns:
         The columns. Of repeated records the last value of each key wins.
     """
-    keys = dict.fromkeys(declared)
+    keys, filled = dict.fromkeys(declared), 0
     if records is not None:
         keys |= dict.fromkeys(key for attrs in records.attrs.values() for key in attrs)
-    size = len(keys) * count * 8
-    if size > limits.max_bytes:
+        filled = sum(map(len, records.attrs.values()))
+    size, most = len(keys) * count * 8, limits.most_bytes(filled * 8, FREE_ARRAYS)
+    if size > most:
         raise LimitError(
-            f"The attributes of '{section}' must take at most {size_in_words(limits.max_bytes)} as columns. "
+            f"The attributes of '{section}' must take at most {size_in_words(most)} as columns. "
             f"Got {len(keys)} keys for {count} {section}, {size_in_words(size)}.",
             where=section,
             remedy="If you trust the file, raise the limit with `max_bytes=`.",

@@ -213,11 +213,12 @@ class _HifParser:
     def _refill(self, inside: str) -> None:
         if self._ended:
             raise self._error(f"The document ends inside {inside}." if inside else "The document ends too early.")
-        if len(self._buffer) > self._limits.max_record_bytes:
+        if len(self._buffer) > self._limits.max_json_bytes:
             raise LimitError(
-                f"A record must be at most {size_in_words(self._limits.max_record_bytes)}.",
+                f"A record must be at most {size_in_words(self._limits.max_json_bytes)}.",
                 path=self._path,
                 where=inside,
+                remedy=None if self._limits.max_bytes else "If you trust the file, raise the limit with `max_bytes=`.",
             )
         more = self._stream.read(_BLOCK_BYTES)
         self._ended = not more

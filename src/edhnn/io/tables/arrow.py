@@ -29,16 +29,16 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from edhnn.data.ids import canonical_integers
-from edhnn.data.limits import Limits
+from edhnn.data.limits import FREE_COLUMNS, Limits
 from edhnn.errors import DataError
 from edhnn.io.files import (
     LimitedReader,
     line_too_long,
+    need_bytes,
     need_utf8,
     need_utf8_lines,
     open_existing,
     open_limited,
-    too_large,
 )
 from edhnn.io.tables.names import TableKind, TableName, table_to_read
 
@@ -354,14 +354,15 @@ def _read_parquet(path: Path, limits: Limits, columns: list[str]) -> pa.Table:
     file = _open_parquet(path)
     try:
         groups = [file.metadata.row_group(group).total_byte_size for group in range(file.metadata.num_row_groups)]
-        if max(sum(groups), file.metadata.num_rows) > limits.max_bytes or min(groups, default=0) < 0:
-            raise too_large(path, limits)
-        rows = min(max(limits.max_bytes // max([1, *groups]), 2**10), 2**17)
+        if min(groups, default=0) < 0:
+            raise pa.ArrowInvalid("a row group has a negative size")
+        stored = path.stat().st_size
+        need_bytes(max(sum(groups), file.metadata.num_rows), stored, path, limits, FREE_COLUMNS)
+        rows = min(max(limits.most_bytes(stored, FREE_COLUMNS) // max([1, *groups]), 2**10), 2**17)
         size, batches = 0, []
         for batch in file.iter_batches(rows, columns=columns):
             size += batch.nbytes
-            if size > limits.max_bytes:
-                raise too_large(path, limits)
+            need_bytes(size, stored, path, limits, FREE_COLUMNS)
             batches.append(batch)
         fields = [file.schema_arrow.field(name) for name in columns]
         table = pa.Table.from_batches(batches, batches[0].schema if batches else pa.schema(fields))
