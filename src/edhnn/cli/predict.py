@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from edhnn.cli.options import DeviceName, ReadOptions, Source, check_targets, is_catalogue_name, with_read_options
-from edhnn.cli.output import Json, console, facts_table, number, print_json, print_notes
+from edhnn.cli.output import Json, console, facts_table, number, print_json, print_line, print_notes
 from edhnn.data.dataset import NodeDataset
 from edhnn.datasets.registry import catalog
 from edhnn.errors import DataError, UsageError
@@ -48,8 +48,7 @@ def predict_command(
     if as_json:
         print_json(facts)
     else:
-        message = f"Written: {out}, {len(answers):,} nodes, by {len(models.members)} models"
-        console().print(message, soft_wrap=True, markup=False)
+        print_line(f"Written: {out}, {len(answers):,} nodes, by {len(models.members)} models")
 
 
 @with_read_options

@@ -221,7 +221,7 @@ def _from_first_good_source(
             return made
     if len(failures) == 1:
         raise failures[0]
-    causes = "".join(f"\n{source}: {error}" for source, error in zip(published.sources, failures, strict=True))
+    causes = "".join(f" {source}: {error}" for source, error in zip(published.sources, failures, strict=True))
     raise DownloadError(f"All sources of the dataset '{published.name}' failed.{causes}")
 
 

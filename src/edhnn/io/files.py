@@ -23,7 +23,7 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from edhnn.data.limits import Limits, size_in_words
-from edhnn.errors import DataError, LimitError, UsageError
+from edhnn.errors import DataError, LimitError, UsageError, shown
 from edhnn.typing import ByteWriter
 
 _BAR_APPEARS_AFTER = 1.0  # seconds
@@ -262,7 +262,7 @@ class DelayedBar:
     """
 
     def __init__(self, title: str, total: int, *, in_bytes: bool = True) -> None:
-        self._title, self._total, self._in_bytes = title, total, in_bytes
+        self._title, self._total, self._in_bytes = shown(title), total, in_bytes
         self._started = time.monotonic()
         self._on_terminal = sys.stderr.isatty()
         self._progress: Progress | None = None
@@ -273,7 +273,7 @@ class DelayedBar:
             return
         if self._progress is None:
             amount = DownloadColumn() if self._in_bytes else MofNCompleteColumn()
-            columns = (TextColumn("{task.description}"), BarColumn(), amount, TimeRemainingColumn())
+            columns = (TextColumn("{task.description}", markup=False), BarColumn(), amount, TimeRemainingColumn())
             self._progress = Progress(*columns, console=Console(stderr=True), transient=True)
             self._progress.add_task(self._title, total=self._total)
             self._progress.start()
