@@ -211,7 +211,8 @@ def _column(name: str, values: Any) -> pa.Array:
 
 def _write(table: pa.Table, path: Path, name: TableName) -> None:
     if name.kind == "parquet":
-        pa.parquet.write_table(table, path)
+        with path.open("wb") as file:  # Arrow opens only names in UTF-8
+            pa.parquet.write_table(table, file)
         return
     options = pa.csv.WriteOptions(delimiter="\t" if name.kind == "tsv" else ",", quoting_style="needed")
     try:
