@@ -13,7 +13,7 @@ from edhnn.cli.flags import translate_arguments
 from edhnn.cli.options import DeviceName, ReadOptions, check_targets, with_read_options
 from edhnn.cli.output import Json, print_json, print_message, print_notes, print_table
 from edhnn.errors import StoppedError, UsageError
-from edhnn.io.files import check_folder
+from edhnn.io.files import check_folder, refuse_broken_link
 from edhnn.parallel import catch_signals
 from edhnn.runs.plan import make_plan, parse_settings
 from edhnn.tuning.run import tune
@@ -100,6 +100,7 @@ def _check_storage(storage: str) -> None:
     if path.is_dir():
         raise UsageError(f"--storage must be a file or sqlite:///FILE, not a folder. Got '{storage}'.")
     check_folder(path.parent)
+    refuse_broken_link(path)
 
 
 def _print_search(result: TuningResult, out: Path | None) -> None:
