@@ -27,7 +27,7 @@ from edhnn.cli.output import (
     print_table,
 )
 from edhnn.data.limits import size_in_words
-from edhnn.datasets.download import fetch, published_dataset, published_datasets
+from edhnn.datasets.download import Patience, fetch, published_dataset, published_datasets
 from edhnn.datasets.registry import cache_folder, catalog, find_published
 from edhnn.doctor.checks import SEVERITIES, Finding
 from edhnn.doctor.cost import Forecast, ModelSize, forecast
@@ -221,6 +221,9 @@ def fetch_datasets(
     *,
     data_dir: DataDir = None,
     force: Annotated[bool, typer.Option("--force", help="Download existing datasets again.")] = False,
+    deadline: Annotated[
+        float, typer.Option("--deadline", min=1, help="Seconds after which the download of a dataset fails.")
+    ] = Patience().deadline,
     as_json: Json = False,
 ) -> None:
     """Download published datasets, verify their checksums, and convert them."""
@@ -230,7 +233,7 @@ def fetch_datasets(
     folder.mkdir(parents=True, exist_ok=True)
     rows = []
     for specification in specifications:
-        fetch(specification, folder / specification.name, force=force)
+        fetch(specification, folder / specification.name, force=force, patience=Patience(deadline=deadline))
         rows.append({"name": specification.name, "folder": str(folder / specification.name)})
         if not as_json:
             print_line(f"{specification.name}: {folder / specification.name}")
