@@ -348,7 +348,7 @@ def _download(address: str, target: Path, sha256: str | None, limits: Limits, pa
 def _fulfil(future: Future[object], work: Callable[[], object]) -> None:
     try:
         future.set_result(work())
-    except BaseException as error:  # noqa: BLE001  # the thread that waits raises it
+    except BaseException as error:  # the thread that waits raises it
         future.set_exception(error)
 
 
