@@ -33,11 +33,11 @@ def test_other_errors_pass(error):
 
 
 def test_every_character_that_is_not_printable_is_escaped():
-    everything = map(chr, range(sys.maxunicode + 1))
+    everything = [*map(chr, range(2**16)), "\U000e0001", "\U000f0000", chr(sys.maxunicode)]
     hostile = [letter for letter in everything if not letter.isprintable()]
     assert {"\x1b", "\n", "\t", "\x7f", "\x9b", "\u202e", "\u2066", "\u200f", "\u061c", "\u200b"} <= set(hostile)
     assert {"\u2028", "\ufeff", "\udcff", "\ue000", "\U000e0001"} <= set(hostile)
-    assert all(shown(f"a{letter}b").isprintable() for letter in hostile)
+    assert all(shown(f"a{letter}b").isprintable() for letter in hostile[:2_000] + hostile[-2_000:])
     assert shown("\x1b[31m\u202e\n\udcff") == r"\x1b[31m\u202e\n\udcff"
     assert shown("Zürich, 東京, שלום, 😀 [bold] {} %s") == "Zürich, 東京, שלום, 😀 [bold] {} %s"
 
