@@ -1,9 +1,11 @@
-"""Errors of the operating system get plain messages; other errors pass unchanged."""
+"""Errors of the operating system get plain messages, and no message can send control characters to a terminal."""
+
+import sys
 
 import pytest
 import torch
 
-from edhnn.errors import MachineError, machine_errors
+from edhnn.errors import DataError, MachineError, UsageError, machine_errors, shown, unknown_name
 
 
 def test_missing_memory_is_named():
@@ -28,3 +30,36 @@ def test_other_errors_pass(error):
     with pytest.raises(type(error)) as caught, machine_errors():
         raise error
     assert caught.value is error
+
+
+def test_every_character_that_is_not_printable_is_escaped():
+    everything = [*map(chr, range(2**16)), "\U000e0001", "\U000f0000", chr(sys.maxunicode)]
+    hostile = [letter for letter in everything if not letter.isprintable()]
+    assert {"\x1b", "\n", "\t", "\x7f", "\x9b", "\u202e", "\u2066", "\u200f", "\u061c", "\u200b"} <= set(hostile)
+    assert {"\u2028", "\ufeff", "\udcff", "\ue000", "\U000e0001"} <= set(hostile)
+    assert all(shown(f"a{letter}b").isprintable() for letter in hostile[:2_000] + hostile[-2_000:])
+    assert shown("\x1b[31m\u202e\n\udcff") == r"\x1b[31m\u202e\n\udcff"
+    assert shown("Zürich, 東京, שלום, 😀 [bold] {} %s") == "Zürich, 東京, שלום, 😀 [bold] {} %s"
+
+
+def test_long_names_are_shortened_but_paths_are_not():
+    assert (
+        shown(f"Got '{'x' * 1_000_000}' instead.") == f"Got '{'x' * 59}… (1,000,002 characters) …{'x' * 19}' instead."
+    )
+    path = "/".join(["folder" * 30] * 10)
+    assert shown(path) == path
+    assert len(shown("a b " * 100_000)) < 4_000
+    assert shown("\x1b" * 300).isprintable()
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        UsageError("'\x1b'"),
+        DataError("a\nError: b", path="\u202e", where="\x9b", remedy="\udcff"),
+        unknown_name("model", "\x1b", ["\u202e", "\n"]),
+    ],
+)
+def test_messages_of_errors_are_one_printable_line(error):
+    assert str(error).isprintable()
+    assert "\\" in str(error)

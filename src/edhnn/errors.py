@@ -1,8 +1,8 @@
 """The errors that invalid input or a failing machine causes.
 
-A message states the problem, the value found, and the remedy. A remedy names Python arguments as `` `label=` ``, which
-the command translates into its options. The command prints the message and exits with the class's ``exit_code``: 2 for
-an invalid request, 1 for work that failed.
+A message is one line: the problem, the value found, and the remedy. It can quote any file, so that `shown` escapes it.
+A remedy names Python arguments as `` `label=` ``, which the command translates into its options. The command prints the
+message and exits with the class's ``exit_code``: 2 for an invalid request, 1 for work that failed.
 
     EdhnnError
     ├── UsageError               an invalid option, name or path                           exit 2
@@ -25,11 +25,37 @@ from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
 
+_LONG_WORD, _LONG_TEXT = 256, 4_000  # a file name has at most 255 bytes
+_WORD = re.compile(rf"[^\s/\\]{{{_LONG_WORD},}}")
+
+
+def shown(text: str) -> str:
+    r"""Return one line that shows a text of unknown origin, such as a name in a file, safely on a terminal.
+
+    Control characters, line breaks, characters that change the direction of writing, invisible ones and undecodable
+    bytes become escapes as in Python (``\x1b``, ``\u202e``). Words that no file name can have, and very long texts,
+    are shortened; an ellipsis and the length replace the middle.
+    """
+    if len(text) >= _LONG_WORD:
+        text = _WORD.sub(lambda word: _shorten(word[0], 60, 20), text)
+        text = text if len(text) <= _LONG_TEXT else _shorten(text, _LONG_TEXT - 1_000, 500)
+    if text.isprintable():
+        return text
+    escaped = (letter if letter.isprintable() else letter.encode("unicode_escape").decode() for letter in text)
+    return "".join(escaped)
+
+
+def _shorten(text: str, start: int, end: int) -> str:
+    return f"{text[:start]}… ({len(text):,} characters) …{text[-end:]}"
+
 
 class EdhnnError(Exception):
-    """Base of every error this package raises on purpose."""
+    """Base of every error this package raises on purpose. Its message is shown by `shown`."""
 
     exit_code = 1
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(shown(message))
 
 
 class UsageError(EdhnnError, ValueError):

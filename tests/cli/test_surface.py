@@ -19,17 +19,17 @@ SURFACE = {
     "data info": READ,
     "data doctor": READ | {"--picture", "--hidden", "--iterations", "--epochs", "--splits", "--strict"},
     "data convert": READ | {"--to", "--legacy-pickle", "--force"},
-    "data fetch": {"--data-dir", "--force", "--json"},
+    "data fetch": {"--data-dir", "--force", "--deadline", "--json"},
     "diffuse": READ
     | {"--seeds", "--potential", "--power", "--strength", "--solver", "--step-size", "--tolerance", "--max-steps"}
-    | {"--ignore-weights", "--out", "--force", "--picture"},
+    | {"--ignore-weights", "--out", "--force", "--picture", "--spreadsheet-safe"},
     "train": READ
     | {"--model", "--preset", "--config", "--splits", "--epochs", "--seed", "--set", "--jobs", "--out", "--resume"}
     | {"--tensorboard", "--device"},
     "tune": READ
     | {"--model", "--trials", "--space", "--splits", "--epochs", "--seed", "--set", "--prune", "--jobs", "--storage"}
     | {"--out", "--force", "--device"},
-    "predict": READ | {"--out", "--split", "--force", "--device"},
+    "predict": READ | {"--out", "--split", "--force", "--device", "--spreadsheet-safe"},
     "evaluate": READ | {"--split", "--device"},
     "run": {"--dataset", "--model", "--splits", "--epochs", "--budget", "--jobs", "--results", "--json"},
     "report": {"--results", "--out", "--json"},

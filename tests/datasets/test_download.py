@@ -9,10 +9,11 @@ import shutil
 import socket
 import tarfile
 import threading
+import time
 import zipfile
 from collections import Counter
 from collections.abc import Callable
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -451,6 +452,100 @@ def test_endless_redirects_raise_an_error(site, tmp_path):
     source = site.web()
     site.redirects["/web/hypergraph.pickle"] = "/web/hypergraph.pickle"
     fails(published(source), tmp_path, "at most 5 redirects")
+
+
+@contextmanager
+def raw_server(*pieces, pause=0.0):
+    """Serve the same bytes to every connection, in pieces."""
+    stop = threading.Event()
+
+    def answer(connection):
+        with connection, suppress(OSError):
+            connection.recv(2**16)
+            for piece in pieces:
+                connection.sendall(piece)
+                if stop.wait(pause):
+                    break
+
+    def accept():
+        while not stop.is_set():
+            with suppress(OSError):
+                answer(listener.accept()[0])
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(0.05)
+        thread = threading.Thread(target=accept)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}/"
+        finally:
+            stop.set()
+            thread.join()
+
+
+OK = b"HTTP/1.1 200 OK\r\n"
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # urllib3 leaves its socket open
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"",
+        b"\r\n\r\n",
+        b"\x1b[31mgarbage\xff\r\n\r\n",
+        b"HTTP/1.1 abc OK\r\n\r\n",
+        b"HTTP/1.1 99999 OK\r\n\r\n",
+        b"HTTP/1.1 204 No Content\r\n\r\n",
+        b"HTTP/1.1 302 Found\r\n\r\nno location",
+        b"HTTP/1.1 302 Found\r\nLocation: \r\n\r\n",
+        b"HTTP/1.1 302 Found\r\nLocation: relative\r\n\r\n",
+        b"HTTP/1.1 302 Found\r\nLocation: //\r\n\r\n",
+        b"HTTP/1.1 302 Found\r\nLocation: http://[::1\r\n\r\n",
+        b"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:99999/\r\n\r\n",
+        b"HTTP/1.1 302 Found\r\nLocation: https://a..b\xff\x1b/\r\n\r\n",
+        b"HTTP/1.1 302 Found\r\nLocation: file:///etc/passwd\r\n\r\n",
+        b"HTTP/1.1 302 Found\r\nLocation: \xe2\x80\xae\r\n\r\n",
+        b"HTTP/1.1 404 \x1b[2J\r\n\r\n",
+        OK + b"Content-Length: abc\r\n\r\nbody",
+        OK + b"Content-Length: -5\r\n\r\nbody",
+        OK + b"Content-Length: 3\r\nContent-Length: 4\r\n\r\nbody",
+        OK + b"Content-Length: 3, 4\r\n\r\nbody",
+        OK + b"Content-Length: " + 5000 * b"9" + b"\r\n\r\nbody",
+        OK + b"Content-Length: 100\r\n\r\nbody",
+        OK + b"Content-Length: 2\r\n\r\nbody",
+        OK + b"Transfer-Encoding: chunked\r\n\r\n",
+        OK + b"Transfer-Encoding: chunked\r\n\r\n5\r\nab",
+        OK + b"Transfer-Encoding: chunked\r\n\r\nxyz\r\nab",
+        OK + b"Transfer-Encoding: chunked\r\n\r\n-5\r\nab",
+        OK + b"Content-Encoding: gzip\r\nContent-Length: 4\r\n\r\nbody",
+        OK + 200 * b"A: b\r\n" + b"\r\n",
+        OK + b"A: " + 70_000 * b"b" + b"\r\n\r\n",
+        b"HTTP/1.1 200 " + 70_000 * b"b",
+    ],
+    ids=lambda answer: repr(answer[:60]),
+)
+def test_malformed_answers_raise_an_error_of_one_safe_line(site, tmp_path, answer):
+    with raw_server(answer) as address:
+        source = WebSource(address=address, files=("hypergraph.pickle",))
+        message = fails(published(source), tmp_path, ".", patience=Patience(timeout=2, attempts=1), error=EdhnnError)
+    assert message.isprintable()
+    assert address in message or "https" in message
+    assert "sha256 None" not in message
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [[OK + b"Content-Length: 9999\r\n\r\n", *(200 * [b"x"])], [OK, *(200 * [b"A"])], 200 * [b"H"]],
+    ids=["body", "headers", "status"],
+)
+def test_a_slow_server_cannot_pass_the_deadline(site, tmp_path, pieces):
+    started = time.monotonic()
+    with raw_server(*pieces, pause=0.05) as address:
+        source = WebSource(address=address, files=("hypergraph.pickle",))
+        patience = Patience(timeout=0.3, attempts=2, deadline=0.4)
+        message = fails(published(source, source), tmp_path, "must arrive within 0 seconds", patience=patience)
+    assert "`deadline=`" in message
+    assert time.monotonic() - started < 4  # without the deadline 10 s
 
 
 @pytest.mark.parametrize("chunked", [False, True])

@@ -9,23 +9,31 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 from edhnn.cli.flags import Command, translate_arguments
 from edhnn.cli.options import DataDir, ReadOptions, Source, check_targets, with_read_options
-from edhnn.cli.output import Json, console, facts_table, number, print_json, print_message, print_notes
+from edhnn.cli.output import (
+    Json,
+    console,
+    facts_table,
+    number,
+    print_json,
+    print_line,
+    print_message,
+    print_notes,
+    print_table,
+)
 from edhnn.data.limits import size_in_words
-from edhnn.datasets.download import fetch, published_dataset, published_datasets
+from edhnn.datasets.download import Patience, fetch, published_dataset, published_datasets
 from edhnn.datasets.registry import cache_folder, catalog, find_published
 from edhnn.doctor.checks import SEVERITIES, Finding
 from edhnn.doctor.cost import Forecast, ModelSize, forecast
 from edhnn.doctor.diagnose import Diagnosis, examine
 from edhnn.doctor.summary import facts
-from edhnn.errors import UsageError
+from edhnn.errors import UsageError, shown
 from edhnn.io.files import check_can_write, check_folder, open_existing
 from edhnn.io.formats import Format, Written, format_by_name, write_dataset
 from edhnn.io.hif.reader import read_hif
@@ -61,13 +69,12 @@ def list_datasets(*, data_dir: DataDir = None, as_json: Json = False) -> None:
     if as_json:
         print_json(rows)
         return
-    table = Table(box=SIMPLE_HEAD)
-    for heading in ("name", "nodes", "hyperedges", "memberships", "here", "description"):
-        table.add_column(heading, justify="right" if heading in ("nodes", "hyperedges", "memberships") else "left")
+    lines = []
     for row in rows:
         sizes = (number(row[key]) for key in ("num_nodes", "num_hyperedges", "num_incidences"))
-        table.add_row(str(row["name"]), *sizes, "yes" if row["available"] else "fetch", str(row["description"]))
-    console().print(table)
+        lines.append((row["name"], *sizes, "yes" if row["available"] else "fetch", row["description"]))
+    counts = ("nodes", "hyperedges", "memberships")
+    print_table(("name", *counts, "here", "description"), lines, right=counts)
 
 
 @app.command(cls=Command)
@@ -200,7 +207,7 @@ def _report_conversion(written: Written, notes: Iterable[str], started: float, *
             }
         )
         return
-    console().print(f"Written: {', '.join(map(str, written.paths))}", soft_wrap=True, markup=False)
+    print_line(f"Written: {', '.join(map(str, written.paths))}")
     for path in written.removed:
         print_message(f"removed, because it would be read with '{written.paths[0].name}': {path}", style="yellow")
     print_notes(notes)
@@ -214,6 +221,9 @@ def fetch_datasets(
     *,
     data_dir: DataDir = None,
     force: Annotated[bool, typer.Option("--force", help="Download existing datasets again.")] = False,
+    deadline: Annotated[
+        float, typer.Option("--deadline", min=1, help="Seconds after which the download of a dataset fails.")
+    ] = Patience().deadline,
     as_json: Json = False,
 ) -> None:
     """Download published datasets, verify their checksums, and convert them."""
@@ -223,10 +233,10 @@ def fetch_datasets(
     folder.mkdir(parents=True, exist_ok=True)
     rows = []
     for specification in specifications:
-        fetch(specification, folder / specification.name, force=force)
+        fetch(specification, folder / specification.name, force=force, patience=Patience(deadline=deadline))
         rows.append({"name": specification.name, "folder": str(folder / specification.name)})
         if not as_json:
-            console().print(f"{specification.name}: {folder / specification.name}", soft_wrap=True, markup=False)
+            print_line(f"{specification.name}: {folder / specification.name}")
     if as_json:
         print_json(rows)
 
@@ -239,7 +249,7 @@ def print_report(console: Console, diagnosis: Diagnosis, forecast: Forecast) -> 
     for finding in diagnosis.findings:
         console.print(Padding(_finding_text(finding), (0, 0, 0, 2)))
         if finding.remedy:
-            console.print(Padding(Text(finding.remedy, style="italic"), (0, 0, 0, 6)))
+            console.print(Padding(Text(shown(finding.remedy), style="italic"), (0, 0, 0, 6)))
     console.print()
     _print_forecast(console, forecast)
 
@@ -287,10 +297,10 @@ def _summary(diagnosis: Diagnosis) -> Text:
 def _finding_text(finding: Finding) -> Text:
     text = Text()
     text.append(finding.severity, style=STYLES[finding.severity]).append(f" {finding.code}: ", style="bold")
-    text.append(finding.message)
+    text.append(shown(finding.message))
     if finding.examples:
         more = ", ..." if finding.count > len(finding.examples) else ""
-        text.append(f" First: {', '.join(repr(name) for name in finding.examples)}{more}", style="dim")
+        text.append(shown(f" First: {', '.join(repr(name) for name in finding.examples)}{more}"), style="dim")
     return text
 
 

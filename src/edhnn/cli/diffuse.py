@@ -12,7 +12,7 @@ import pyarrow as pa
 import torch
 import typer
 
-from edhnn.cli.options import ReadOptions, Source, check_targets, with_read_options
+from edhnn.cli.options import ReadOptions, Source, SpreadsheetSafe, check_targets, with_read_options
 from edhnn.cli.output import Json, console, facts_table, print_json, print_message, print_notes
 from edhnn.data.dataset import NodeDataset
 from edhnn.diffusion.diffusion import SOLVERS, diffuse
@@ -51,6 +51,7 @@ def diffuse_command(
         Path | None, typer.Option("--picture", help="Draw the states and the gap at each step into this PNG.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,
+    spreadsheet_safe: SpreadsheetSafe = False,
     as_json: Json = False,
     options: ReadOptions,
 ) -> None:
@@ -85,7 +86,7 @@ def diffuse_command(
     bar.close()
     seconds = time.perf_counter() - started
     if out is not None:
-        write_scores(dataset, solution.value[:, 0], out)
+        write_scores(dataset, solution.value[:, 0], out, spreadsheet_safe=spreadsheet_safe)
     if picture is not None:
         draw(dataset, frames, f"{potential}, power {power}, strength {strength:g}: {solution.outcome.value}", picture)
     _report(solution, seconds, out, picture, as_json=as_json)
@@ -104,9 +105,10 @@ def _without_incidence_weights(hypergraph: Hypergraph, *, ignore_weights: bool) 
     return replace(hypergraph, incidence_weight=None)
 
 
-def write_scores(dataset: NodeDataset, scores: torch.Tensor, target: Path) -> None:
+def write_scores(dataset: NodeDataset, scores: torch.Tensor, target: Path, *, spreadsheet_safe: bool = False) -> None:
     """Write the scores with the original node ids."""
-    write_table(pa.table({"node": id_column(dataset.node_ids), "score": scores.numpy()}), target)
+    table = pa.table({"node": id_column(dataset.node_ids), "score": scores.numpy()})
+    write_table(table, target, spreadsheet_safe=spreadsheet_safe)
 
 
 def draw(dataset: NodeDataset, frames: list[tuple[StepRecord, torch.Tensor]], title: str, target: Path) -> None:

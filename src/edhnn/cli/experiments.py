@@ -7,10 +7,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.box import SIMPLE_HEAD
-from rich.table import Table
 
-from edhnn.cli.output import Json, console, facts_table, print_json, print_message
+from edhnn.cli.output import Json, console, facts_table, print_json, print_message, print_table
 from edhnn.errors import StoppedError, UsageError
 from edhnn.experiments.jobs import Job, jobs_of
 from edhnn.experiments.records import Records
@@ -90,13 +88,8 @@ def _list(experiments: list[Experiment], records: Records, as_json: bool) -> Non
     if as_json:
         print_json(rows)
         return
-    table = Table(box=SIMPLE_HEAD)
     headings = ("name", "paper", "jobs", "done", "title")
-    for heading in headings:
-        table.add_column(heading, justify="right" if heading in ("jobs", "done") else "left")
-    for row in rows:
-        table.add_row(*(str(row[heading]) for heading in headings))
-    console().print(table)
+    print_table(headings, ([row[heading] for heading in headings] for row in rows), right=("jobs", "done"))
 
 
 def report_command(

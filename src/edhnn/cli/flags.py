@@ -55,7 +55,7 @@ def _translate(argument: re.Match[str]) -> str:
     option = _options.get(name) or _options.get(_OPTION_OF.get(name, ""))
     try:
         value = literal_eval(text) if text else ""
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, MemoryError, RecursionError):  # the text can come from any file
         value = text
     if value is None or (value is False and option is not None):  # no option switches another one off
         return argument[0]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Annotated, Any, NamedTuple
 
@@ -13,7 +15,7 @@ from typer.core import TyperGroup
 import edhnn
 from edhnn.cli.flags import Command
 from edhnn.cli.output import escape_unencodable_characters, print_message
-from edhnn.errors import EdhnnError, machine_errors
+from edhnn.errors import EdhnnError, machine_errors, shown
 from edhnn.runtime import configure_runtime
 
 
@@ -97,11 +99,28 @@ class _Verbs(TyperGroup):
         super().format_help(ctx, formatter)
         self.only_names = False
 
+    def make_context(self, *args: Any, **options: Any) -> Any:
+        with _shown_errors():
+            return super().make_context(*args, **options)
+
     def invoke(self, ctx: Any) -> Any:
         try:
-            return super().invoke(ctx)
+            with _shown_errors():
+                return super().invoke(ctx)
         except KeyboardInterrupt as error:
             raise _InterruptedError from error
+
+
+@contextmanager
+def _shown_errors() -> Iterator[None]:
+    """Escape the text of errors that Typer prints itself, such as an unknown option."""
+    try:
+        yield
+    except Exception as error:
+        message = getattr(error, "message", None)
+        if isinstance(message, str):
+            error.message = shown(message)  # type: ignore[attr-defined]
+        raise
 
 
 def load_verb(name: str) -> Any:

@@ -10,10 +10,8 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.box import SIMPLE_HEAD
-from rich.table import Table
 
-from edhnn.cli.output import Json, console, print_json
+from edhnn.cli.output import Json, print_json, print_line, print_table
 
 if TYPE_CHECKING:
     from edhnn.typing import JsonObject
@@ -27,13 +25,11 @@ def models_command(*, as_json: Json = False) -> None:
     if as_json:
         print_json(rows)
         return
-    table = Table(box=SIMPLE_HEAD)
-    for heading in ("name", "description", "options and their defaults"):
-        table.add_column(heading)
-    for row in rows:
-        options = ", ".join(f"{key}={value}" for key, value in row["options"].items())
-        table.add_row(row["name"], row["summary"], options)
-    console().print(table)
+    lines = [
+        (row["name"], row["summary"], ", ".join(f"{key}={value}" for key, value in row["options"].items()))
+        for row in rows
+    ]
+    print_table(("name", "description", "options and their defaults"), lines)
 
 
 def list_models() -> list[JsonObject]:
@@ -79,12 +75,14 @@ def presets_command(
         return
     for name, presets in listed.items():
         sizes = tabulate(presets)
-        table = Table(box=SIMPLE_HEAD, title=f"--preset {name}", title_justify="left")
-        table.add_column("dataset")
-        table.add_column("sizes")
-        for dataset, *values in sizes.rows:
-            pairs = zip(sizes.headings[1:], values, strict=True)
-            table.add_row(dataset, ", ".join(f"{option}={value}" for option, value in pairs))
-        console().print(table)
-        console().print(f"For all: {', '.join(f'{key}={value}' for key, value in sizes.common.items())}")
-        console().print(*sizes.origins, "", sep="\n")
+        lines = [
+            (
+                dataset,
+                ", ".join(f"{option}={value}" for option, value in zip(sizes.headings[1:], values, strict=True)),
+            )
+            for dataset, *values in sizes.rows
+        ]
+        print_table(("dataset", "sizes"), lines, title=f"--preset {name}")
+        print_line(f"For all: {', '.join(f'{key}={value}' for key, value in sizes.common.items())}")
+        for origin in (*sizes.origins, ""):
+            print_line(origin)

@@ -25,6 +25,10 @@ Source = Annotated[str, typer.Argument(metavar="NAME_OR_FILE", help="A catalogue
 DeviceName = Annotated[
     str, typer.Option("--device", help="Device of the model: cpu, cuda, cuda:1, mps, or auto for the fastest.")
 ]
+SpreadsheetSafe = Annotated[
+    bool,
+    typer.Option("--spreadsheet-safe", help="Write ' before text that begins with = + - @ ' or a tab: no formulas."),
+]
 _column = partial(typer.Option, rich_help_panel="Labels and features")
 _table = partial(typer.Option, rich_help_panel="Incidence tables")
 _catalogue = partial(typer.Option, rich_help_panel="Catalogue")

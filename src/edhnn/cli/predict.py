@@ -8,8 +8,16 @@ from typing import Annotated
 
 import typer
 
-from edhnn.cli.options import DeviceName, ReadOptions, Source, check_targets, is_catalogue_name, with_read_options
-from edhnn.cli.output import Json, console, facts_table, number, print_json, print_notes
+from edhnn.cli.options import (
+    DeviceName,
+    ReadOptions,
+    Source,
+    SpreadsheetSafe,
+    check_targets,
+    is_catalogue_name,
+    with_read_options,
+)
+from edhnn.cli.output import Json, console, facts_table, number, print_json, print_line, print_notes
 from edhnn.data.dataset import NodeDataset
 from edhnn.datasets.registry import catalog
 from edhnn.errors import DataError, UsageError
@@ -34,6 +42,7 @@ def predict_command(
     split: SplitNumber = None,
     device: DeviceName = "cpu",
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+    spreadsheet_safe: SpreadsheetSafe = False,
     as_json: Json = False,
     options: ReadOptions,
 ) -> None:
@@ -43,13 +52,12 @@ def predict_command(
     dataset = models.first.fitted(_read_like(options, source, models.first))
     print_notes(dataset.provenance.notes)
     answers = models.answers(dataset, device=device)
-    write_table(prediction_table(dataset, answers, models.first), out)
+    write_table(prediction_table(dataset, answers, models.first), out, spreadsheet_safe=spreadsheet_safe)
     facts = {"predictions": str(out), "num_nodes": len(answers), "models": len(models.members)}
     if as_json:
         print_json(facts)
     else:
-        message = f"Written: {out}, {len(answers):,} nodes, by {len(models.members)} models"
-        console().print(message, soft_wrap=True, markup=False)
+        print_line(f"Written: {out}, {len(answers):,} nodes, by {len(models.members)} models")
 
 
 @with_read_options

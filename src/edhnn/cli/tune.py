@@ -8,15 +8,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.box import SIMPLE_HEAD
-from rich.markup import escape
-from rich.table import Table
 
 from edhnn.cli.flags import translate_arguments
 from edhnn.cli.options import DeviceName, ReadOptions, check_targets, with_read_options
-from edhnn.cli.output import Json, console, print_json, print_message, print_notes
+from edhnn.cli.output import Json, print_json, print_message, print_notes, print_table
 from edhnn.errors import StoppedError, UsageError
-from edhnn.io.files import check_folder
+from edhnn.io.files import check_folder, refuse_broken_link
 from edhnn.parallel import catch_signals
 from edhnn.runs.plan import make_plan, parse_settings
 from edhnn.tuning.run import tune
@@ -103,20 +100,19 @@ def _check_storage(storage: str) -> None:
     if path.is_dir():
         raise UsageError(f"--storage must be a file or sqlite:///FILE, not a folder. Got '{storage}'.")
     check_folder(path.parent)
+    refuse_broken_link(path)
 
 
 def _print_search(result: TuningResult, out: Path | None) -> None:
     unit = "" if result.minimise else " %"
     title = f"{result.search.plan.model} on {result.dataset}: the best of {len(result.ranking)} trials"
-    table = Table(title=escape(title), box=SIMPLE_HEAD, title_justify="left", title_style="bold")
-    for heading in ("trial", f"validation {result.metric.replace('_', ' ')}{unit}", "of each split"):
-        table.add_column(heading, justify="right")
-    table.add_column("settings")
+    numbers = ("trial", f"validation {result.metric.replace('_', ' ')}{unit}", "of each split")
+    rows = []
     for trial in result.ranking[:_BEST]:
         scores = " ".join(f"{score:.4g}" for score in trial.scores)
         params = " ".join(f"{name}={value}" for name, value in trial.params.items())
-        table.add_row(str(trial.number), f"{trial.score:.4g}", scores, params)
-    console().print(table)
+        rows.append((trial.number, f"{trial.score:.4g}", scores, params))
+    print_table((*numbers, "settings"), rows, right=numbers, title=title)
     counts = {
         label: sum(trial.state == state for trial in result.trials)
         for label, state in (("failed", "fail"), ("stopped early", "pruned"))

@@ -42,6 +42,15 @@ class Provenance:
     notes: tuple[str, ...] = ()
     details: JsonObject = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "source", _without_surrogates(self.source))
+        object.__setattr__(self, "notes", tuple(map(_without_surrogates, self.notes)))
+
+
+def _without_surrogates(text: str) -> str:
+    """Escape the bytes of a file name that are not UTF-8, which no result could store."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
 
 READING = ("label_columns", "feature_noise", "feature_seed")
 """Keys of `Provenance.details` that record the label columns and how features were drawn."""
@@ -92,6 +101,7 @@ class NodeDataset:
     provenance: Provenance = field(default_factory=lambda: Provenance("memory", "python"))
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "name", _without_surrogates(self.name))
         nodes, edges = self.hypergraph.num_nodes, self.hypergraph.num_edges
         for name, count in (("node_ids", nodes), ("edge_ids", edges)):
             ids = getattr(self, name)

@@ -15,15 +15,20 @@ import os
 import shutil
 import tarfile
 import tempfile
+import time
 import tomllib
 import zipfile
 import zlib
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
+from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
+from http import HTTPStatus
 from importlib import resources
 from itertools import islice
 from pathlib import Path, PurePosixPath
+from threading import Thread
 from typing import IO, Any, Literal, final
 from urllib.parse import urljoin, urlsplit
 
@@ -136,10 +141,12 @@ class Patience:
     Attributes:
         timeout: Seconds without a response or a byte after which an attempt fails.
         attempts: The most attempts.
+        deadline: Seconds after which the download of a dataset fails, even if bytes still arrive.
     """
 
     timeout: float = 30.0
     attempts: int = 4
+    deadline: float = 1800.0
 
 
 DOWNLOAD_LIMITS = Limits(max_bytes=2**30)
@@ -208,11 +215,12 @@ def _from_first_good_source(
 ) -> Path:
     """Make the converted and verified dataset folder inside ``folder``."""
     failures: list[DownloadError] = []
+    ends = time.monotonic() + patience.deadline
     for number, source in enumerate(published.sources):
         raw, made = folder / f"raw-{number}", folder / f"made-{number}"
         raw.mkdir()
         try:
-            retrieve(source, raw, limits, patience, endpoint)
+            retrieve(source, raw, limits, patience, ends, endpoint)
             write_folder(_convert(published, source, raw, limits), made)
             _check_content(published, made, limits)
         except DownloadError as error:
@@ -221,7 +229,7 @@ def _from_first_good_source(
             return made
     if len(failures) == 1:
         raise failures[0]
-    causes = "".join(f"\n{source}: {error}" for source, error in zip(published.sources, failures, strict=True))
+    causes = "".join(f" {source}: {error}" for source, error in zip(published.sources, failures, strict=True))
     raise DownloadError(f"All sources of the dataset '{published.name}' failed.{causes}")
 
 
@@ -269,8 +277,10 @@ _MAX_REDIRECTS = 5
 _MAX_ENTRIES = 10_000
 
 
-def retrieve(source: Source, folder: Path, limits: Limits, patience: Patience, endpoint: str | None = None) -> None:
-    """Download the files of a source into a folder.
+def retrieve(
+    source: Source, folder: Path, limits: Limits, patience: Patience, ends: float, endpoint: str | None = None
+) -> None:
+    """Download the files of a source into a folder, until the monotonic clock shows ``ends``.
 
     Raises:
         DownloadError: if a download fails, or a file does not have the checksum of the source.
@@ -278,14 +288,14 @@ def retrieve(source: Source, folder: Path, limits: Limits, patience: Patience, e
     """
     if isinstance(source, ArchiveSource):
         archive = folder / ".archive"
-        _download(source.address, archive, source.sha256, limits, patience)
+        _download(source.address, archive, source.sha256, limits, patience, ends)
         unpack(archive, {f"{source.folder}/{file}": folder / file for file in source.files}, limits, source.address)
         archive.unlink()
         return
     address = source.address(endpoint) if isinstance(source, HubSource) else source.address
     checksums = {} if isinstance(source, HubSource) else source.sha256
     for file in source.files:
-        _download(address + file, folder / file, checksums.get(file), limits, patience)
+        _download(address + file, folder / file, checksums.get(file), limits, patience, ends)
 
 
 class _TooLargeError(Exception):
@@ -296,7 +306,7 @@ class _RedirectError(Exception):
     """The server redirects to another address."""
 
 
-def _download(address: str, target: Path, sha256: str | None, limits: Limits, patience: Patience) -> None:
+def _download(address: str, target: Path, sha256: str | None, limits: Limits, patience: Patience, ends: float) -> None:
     import pooch  # slow to import, and only needed here
     import requests
 
@@ -308,8 +318,18 @@ def _download(address: str, target: Path, sha256: str | None, limits: Limits, pa
         urls={target.name: address},
         retry_if_failed=patience.attempts - 1,
     )
+    downloader = _Downloader(limits, patience.timeout)
+    # A timeout of the socket begins again with every byte. So another thread reads, and this one watches the clock.
+    work: Future[object] = Future()
+    reader = Thread(target=_fulfil, args=(work, lambda: files.fetch(target.name, downloader=downloader)), daemon=True)
+    reader.start()
     try:
-        files.fetch(target.name, downloader=_Downloader(limits, patience.timeout))
+        work.result(max(ends - time.monotonic(), 0))
+    except TimeoutError as error:
+        raise DownloadError(
+            f"'{address}' must arrive within {patience.deadline:,.0f} seconds. Try again later, or allow more with "
+            "`deadline=`."
+        ) from error
     except _TooLargeError as error:
         raise LimitError(
             f"'{address}' must be at most {size_in_words(limits.most_bytes(MAX_BYTES))}. {error}"
@@ -321,6 +341,17 @@ def _download(address: str, target: Path, sha256: str | None, limits: Limits, pa
         ) from error
     except ValueError as error:
         raise DownloadError(f"'{address}' must have the sha256 {sha256}. {error}") from error
+    finally:
+        if not work.done():
+            downloader.stop()
+            reader.join(1)
+
+
+def _fulfil(future: Future[object], work: Callable[[], object]) -> None:
+    try:
+        future.set_result(work())
+    except BaseException as error:  # the thread that waits raises it
+        future.set_exception(error)
 
 
 class _Downloader:
@@ -330,9 +361,12 @@ class _Downloader:
         self.limits, self.timeout = limits, timeout
         self.response: Any = None
         self.bar: DelayedBar | None = None
+        self.stopped = False
 
     def __call__(self, url: str, output_file: str, _pooch: object) -> None:
         from pooch import HTTPDownloader
+        from requests import RequestException
+        from urllib3.exceptions import HTTPError
 
         download = HTTPDownloader(
             chunk_size=2**16,
@@ -343,25 +377,38 @@ class _Downloader:
             hooks={"response": self.begin},
         )
         for _ in range(_MAX_REDIRECTS):
-            _check_address(url)
             try:
+                self._check_running()
+                _check_address(url)
                 with Path(output_file).open("wb") as self.out:
                     download(url, self, None)
                 return
             except _RedirectError as redirect:
                 url = str(redirect)
+            except RequestException:
+                raise
+            except (ValueError, HTTPError) as error:  # an invalid address or header
+                raise DownloadError(f"'{url}' could not be read: {error}.") from error
             finally:
                 for opened in (self.response, self.bar):
                     if opened is not None:
                         opened.close()
         raise DownloadError(f"There must be at most {_MAX_REDIRECTS} redirects. The last leads to '{url}'.")
 
+    def stop(self) -> None:
+        """Make a download that runs in another thread fail soon."""
+        self.stopped = True
+        with suppress(
+            AttributeError, OSError, RuntimeError, ValueError
+        ):  # nothing was received, or all, or old urllib3
+            self.response.raw.shutdown()
+
     def begin(self, response: Any, **_: object) -> None:
         """Check a response before its body is read."""
         self.response, status = response, response.status_code
         if response.is_redirect:
             raise _RedirectError(urljoin(response.url, response.headers["Location"]))
-        if not response.ok and status not in _TRANSIENT_STATUS:
+        if status != HTTPStatus.OK and status not in _TRANSIENT_STATUS:
             raise DownloadError(f"'{response.url}' is not available. The server answered {status} {response.reason}.")
         length = response.headers.get("Content-Length") or ""
         self._check(size := int(length) if length.isdecimal() else 0)
@@ -369,6 +416,7 @@ class _Downloader:
 
     def write(self, chunk: bytes) -> None:
         """Write a piece of the body; pooch uses the downloader as the output file."""
+        self._check_running()
         received = self.out.tell() + len(chunk)
         self._check(received)
         self.out.write(chunk)
@@ -377,6 +425,10 @@ class _Downloader:
 
     def flush(self) -> None:
         """Do nothing: the file is flushed when it is closed."""
+
+    def _check_running(self) -> None:
+        if self.stopped:
+            raise DownloadError("The download was stopped.")
 
     def _check(self, size: int) -> None:
         if size > self.limits.most_bytes(MAX_BYTES):

@@ -23,7 +23,7 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from edhnn.data.limits import FREE_TEXT, Limits, size_in_words
-from edhnn.errors import DataError, LimitError, UsageError
+from edhnn.errors import DataError, LimitError, UsageError, shown
 from edhnn.typing import ByteWriter
 
 _BAR_APPEARS_AFTER = 1.0  # seconds
@@ -170,10 +170,11 @@ def check_can_write(*targets: Path, overwrite: bool, folder: bool = False) -> No
         folder: Whether the targets are folders.
 
     Raises:
-        UsageError: if a target is a folder instead of a file or the reverse, its parent folder is missing, or it exists
-            and may not be replaced.
+        UsageError: if a target is a folder instead of a file or the reverse, its parent folder is missing, it exists
+            and may not be replaced, or it is a symbolic link that leads nowhere.
     """
     for target in targets:
+        refuse_broken_link(target)
         if target.exists() and target.is_dir() != folder:
             expected, actual = ("folder", "file") if folder else ("file", "folder")
             raise UsageError(f"'{target}' must be a {expected}. It is a {actual}.")
@@ -190,12 +191,22 @@ def check_folder(path: Path) -> None:
     """Check that a folder can be created at a path.
 
     Raises:
-        UsageError: if the path or one of its parents is a file.
+        UsageError: if the path or one of its parents is a file, or a symbolic link that leads nowhere.
     """
     for above in (path, *path.parents):
+        refuse_broken_link(above)
         if above.exists() and not above.is_dir():
             purpose = "" if above == path else f", to hold '{path.relative_to(above)}'"
             raise UsageError(f"'{above}' must be a folder{purpose}. It is a file. Choose another path.")
+
+
+def refuse_broken_link(path: Path) -> None:
+    """Raise a `UsageError` for a symbolic link whose target does not exist, or that leads to itself."""
+    if path.is_symlink() and not path.exists():
+        raise UsageError(
+            f"'{path}' is a symbolic link to '{path.readlink()}', which does not exist. "
+            "Remove the link, or choose another name."
+        )
 
 
 def refuse_foreign(target: Path, sign: str, kind: str) -> None:
@@ -273,7 +284,7 @@ class DelayedBar:
     """
 
     def __init__(self, title: str, total: int, *, in_bytes: bool = True) -> None:
-        self._title, self._total, self._in_bytes = title, total, in_bytes
+        self._title, self._total, self._in_bytes = shown(title), total, in_bytes
         self._started = time.monotonic()
         self._on_terminal = sys.stderr.isatty()
         self._progress: Progress | None = None
@@ -284,7 +295,7 @@ class DelayedBar:
             return
         if self._progress is None:
             amount = DownloadColumn() if self._in_bytes else MofNCompleteColumn()
-            columns = (TextColumn("{task.description}"), BarColumn(), amount, TimeRemainingColumn())
+            columns = (TextColumn("{task.description}", markup=False), BarColumn(), amount, TimeRemainingColumn())
             self._progress = Progress(*columns, console=Console(stderr=True), transient=True)
             self._progress.add_task(self._title, total=self._total)
             self._progress.start()

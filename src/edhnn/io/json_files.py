@@ -40,7 +40,8 @@ def write_json(content: JsonObject, path: Path) -> None:
     """Write a JSON object atomically."""
     with atomic_file(path) as temporary:
         text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
-        temporary.write_text(text + "\n", encoding="utf-8")
+        # a path can hold bytes that are not UTF-8; their escapes are those of JSON
+        temporary.write_text(text + "\n", encoding="utf-8", errors="backslashreplace")
 
 
 def json_line(content: JsonObject) -> str:

@@ -36,11 +36,15 @@ def read_tensors(path: Path, remedy: str) -> tuple[Tensors, dict[str, str]]:
         DataError: if the file is missing or damaged. The message ends with the remedy.
     """
     try:
+        if os.fsencode(path) != str(path).encode("utf-8", "replace"):  # safetensors opens only names in UTF-8
+            content = path.read_bytes()
+            header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+            return safetensors.torch.load(content), header.get("__metadata__") or {}
         with safetensors.safe_open(path, framework="pt") as file:
             return {name: file.get_tensor(name) for name in file.keys()}, file.metadata() or {}  # noqa: SIM118
     except FileNotFoundError as error:
         raise DataError("File not found.", path=path, remedy=remedy) from error
-    except safetensors.SafetensorError as error:
+    except (safetensors.SafetensorError, json.JSONDecodeError, UnicodeDecodeError) as error:
         raise DataError(f"The file must be intact safetensors. Cause: {error}.", path=path, remedy=remedy) from error
 
 

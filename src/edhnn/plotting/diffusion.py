@@ -21,7 +21,7 @@ from torch import Tensor
 
 from edhnn.diffusion.solver import StepRecord
 from edhnn.hypergraph.hypergraph import Hypergraph
-from edhnn.plotting.style import BLUE, GREY, ORANGE
+from edhnn.plotting.style import BLUE, GREY, ORANGE, short
 from edhnn.typing import FloatArray
 
 DRAWN, NAMED, PATHS = 300, 30, 200  # the most nodes and hyperedges drawn, nodes with names, and paths
@@ -113,7 +113,13 @@ def _draw_hypergraph(
     if names is not None and nodes <= NAMED:
         for name, point in zip(names, points[:nodes], strict=True):
             panel.annotate(
-                name, point, xytext=(4, 4), textcoords="offset points", fontsize=7, parse_math=False, zorder=4
+                short(name, 20),
+                point,
+                xytext=(4, 4),
+                textcoords="offset points",
+                fontsize=7,
+                parse_math=False,
+                zorder=4,
             )
     panel.set_title(f"step {look.record.step}", fontsize=10)
     panel.set_axis_off()

@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
+from edhnn.errors import shown
 from edhnn.io.files import atomic_file
 from edhnn.typing import FloatArray, IntArray
 
@@ -59,7 +60,7 @@ def empty_panel(panel: Axes, title: str, reason: str) -> None:
 
 def short(name: str, length: int) -> str:
     """Return a printable name of at most ``length`` characters."""
-    printable = "".join(letter if letter.isprintable() else "?" for letter in name)
+    printable = shown(name)
     return printable if len(printable) <= length else f"{printable[: length - 1]}…"
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
@@ -340,7 +341,7 @@ def _csv_rows(path: Path, delimiter: str, limits: Limits, *, strict: bool) -> It
 def _open_parquet(path: Path) -> pa.parquet.ParquetFile:
     open_existing(path).close()
     try:
-        return pa.parquet.ParquetFile(path)
+        return pa.parquet.ParquetFile(pa.OSFile(os.fsencode(path)))  # Arrow decodes names of text as UTF-8
     except (pa.ArrowException, OSError) as error:
         raise _not_parquet(path, error) from error
 

@@ -7,6 +7,7 @@ columns differently. `dropped_by_tables` names both.
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
@@ -16,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute
 import pyarrow.csv
 import pyarrow.parquet
 import torch
@@ -30,6 +32,8 @@ from edhnn.io.tables.arrow import inference_may_lose, must_stay_text
 from edhnn.io.tables.names import TableName, other_neighbours, table_name
 from edhnn.io.tables.reader import read_tables
 from edhnn.typing import IndexArray
+
+_FORMULA = r"^[=+\-@\t\r\n']"  # the apostrophe too, so that different texts stay different
 
 
 def write_tables(dataset: NodeDataset, target: Path) -> list[Path]:
@@ -85,11 +89,32 @@ def write_tables(dataset: NodeDataset, target: Path) -> list[Path]:
     return list(tables)
 
 
-def write_table(table: pa.Table, target: Path) -> None:
-    """Write one table atomically, as CSV, TSV or Parquet according to its name."""
+def write_table(table: pa.Table, target: Path, *, spreadsheet_safe: bool = False) -> None:
+    """Write one table atomically, as CSV, TSV or Parquet according to its name.
+
+    Args:
+        table: The table.
+        target: The file.
+        spreadsheet_safe: Write an apostrophe before texts that a spreadsheet program would run as a formula.
+    """
     name = table_name(target)
     with atomic_file(target) as path:
-        _write(table, path, name)
+        _write(_without_formulas(table) if spreadsheet_safe else table, path, name)
+
+
+def _without_formulas(table: pa.Table) -> pa.Table:
+    columns = []
+    for column in table.columns:
+        if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+            runs = pa.compute.match_substring_regex(column, _FORMULA)
+            quoted = pa.compute.binary_join_element_wise(
+                pa.scalar("'", column.type), column, pa.scalar("", column.type)
+            )
+            columns.append(pa.compute.if_else(runs, quoted, column))
+        else:
+            columns.append(column)
+    heads = [f"'{name}" if re.match(_FORMULA, name) else name for name in table.column_names]
+    return pa.table(columns, heads)
 
 
 def dropped_by_tables(dataset: NodeDataset, target: Path) -> list[str]:
@@ -211,7 +236,8 @@ def _column(name: str, values: Any) -> pa.Array:
 
 def _write(table: pa.Table, path: Path, name: TableName) -> None:
     if name.kind == "parquet":
-        pa.parquet.write_table(table, path)
+        with path.open("wb") as file:  # Arrow opens only names in UTF-8
+            pa.parquet.write_table(table, file)
         return
     options = pa.csv.WriteOptions(delimiter="\t" if name.kind == "tsv" else ",", quoting_style="needed")
     try:
