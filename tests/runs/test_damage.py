@@ -39,7 +39,7 @@ def change(path, edit):
 def test_damaged_splits_raise(run, tiny, content):
     path = run / "splits.npz"
     path.write_bytes(content(path.read_bytes()))
-    with pytest.raises(DataError, match=r"splits.npz: The file must hold the node numbers.*Delete it and resume"):
+    with pytest.raises(DataError, match=r"splits.npz: The file must hold the node numbers.*Resume the run"):
         evaluate_run(run, tiny)
 
 
