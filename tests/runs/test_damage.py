@@ -186,7 +186,7 @@ def test_a_split_of_another_run_or_another_split_is_refused(run, other):
         ),
         (lambda facts: facts["train_config"].update(epochs=7), r"training of the run: {'epochs': 2}; .*{'epochs': 7}"),
         (lambda facts: facts["objective"].update(task="multilabel"), "task of the run: classification"),
-        (lambda facts: facts.update(reading={"label_columns": ["z"]}), "reading of the run: {'label_columns': None}"),
+        (lambda facts: facts.update(reading={"label_columns": ["z"]}), "reading of the run: .*'label_columns': None"),
     ],
 )
 def test_runs_without_hashes_load_and_their_models_are_compared_with_the_plan(run, tiny, edit, words):
