@@ -287,3 +287,21 @@ def test_the_network_can_be_saved(data, tmp_path):
     model = EDHNNClassifier(**QUICK).fit(data, data.y.numpy())
     model.pretrained_.save_pretrained(tmp_path / "model")
     np.testing.assert_allclose(from_pretrained(tmp_path / "model").answers(data), model.predict_proba(data), rtol=1e-6)
+
+
+def test_predictions_that_are_not_finite_raise_and_far_features_warn():
+    data = contextual_sbm(1, nodes_per_class=20, num_hyperedges=20)
+    y, table = data.y.numpy(), pd.DataFrame(data.x[:, :3].numpy(), columns=list("abc"))
+    classifier = EDHNNClassifier(**QUICK).fit(data.hypergraph, y, X=table)
+    regressor = EDHNNRegressor(**QUICK).fit(data.hypergraph, y.astype(float), X=table)
+    with torch.no_grad():
+        for model in (classifier.model_, regressor.model_):
+            next(model.parameters()).mul_(1e3)  # so that the product with a huge feature overflows for sure
+    huge, far = table.copy(), table.copy()
+    huge.loc[7, "b"], far.loc[7, "b"] = 1.5e38, 1e4
+    for predict in (classifier.predict, classifier.predict_proba, regressor.predict):
+        predict(data.hypergraph, table)
+        with pytest.warns(UserWarning, match=r"1 of 40 nodes .* 1 of 3 columns.*'b', with the value 10000"):
+            predict(data.hypergraph, far)
+        with pytest.raises(DataError, match=r"column 'b'.* at node '7'"), pytest.warns(UserWarning, match="'b'"):
+            predict(data.hypergraph, huge)

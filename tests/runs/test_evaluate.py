@@ -57,7 +57,7 @@ def test_own_data_with_reordered_labels_are_recognised(named, tmp_path):
 def test_a_run_without_its_splits_raises_for_its_own_data(named, run, tmp_path):
     (run / "splits.npz").rename(tmp_path / "backup")
     try:
-        with pytest.raises(DataError, match=r"splits.npz: The file must hold the node numbers.*Delete it and resume"):
+        with pytest.raises(DataError, match=r"splits.npz: The file must hold the node numbers.*Resume the run"):
             evaluate_run(run, named)
         other = replace(named, x=named.x + 1)
         assert not evaluate_run(run, other)["same_data"]

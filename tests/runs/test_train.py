@@ -14,6 +14,7 @@ import pytest
 import torch
 
 from edhnn import DataError, NodeDataset, Plan, TrainConfig, UsageError, train
+from edhnn.data.fingerprints import node_hashes
 from edhnn.errors import DivergedError, StoppedError
 from edhnn.parallel import locked
 from edhnn.runs import folder as folder_module
@@ -204,8 +205,14 @@ def test_a_folder_with_other_files_raises(tiny, plan, tmp_path):
         train(tiny, plan, out=tmp_path / "thesis.tex" / "run")
 
 
+def begin(tiny, plan, path):
+    """Make the folder of a run in which no split is trained."""
+    splits = choose_splits(tiny, 2)
+    RunFolder(path).begin(plan.to_json(tiny, splits, node_hashes(tiny)), splits, resume=False)
+
+
 def test_two_processes_do_not_train_in_one_folder(tiny, plan, tmp_path):
-    RunFolder(tmp_path / "run").begin(plan.to_json(tiny, choose_splits(tiny, 2)), choose_splits(tiny, 2), resume=False)
+    begin(tiny, plan, tmp_path / "run")
     with locked(tmp_path / "run/lock") as acquired:
         assert acquired
         with pytest.raises(UsageError, match="another process"):
@@ -213,7 +220,7 @@ def test_two_processes_do_not_train_in_one_folder(tiny, plan, tmp_path):
 
 
 def test_the_error_for_a_damaged_checkpoint_names_it(tiny, plan, tmp_path):
-    RunFolder(tmp_path / "run").begin(plan.to_json(tiny, choose_splits(tiny, 2)), choose_splits(tiny, 2), resume=False)
+    begin(tiny, plan, tmp_path / "run")
     (tmp_path / "run/splits/00").mkdir()
     (tmp_path / "run/splits/00/state.safetensors").write_bytes(b"\x08\x00\x00\x00\x00\x00\x00\x00{")
     with pytest.raises(DataError, match=r"state.safetensors.*Delete the folder"):

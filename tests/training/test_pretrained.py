@@ -2,18 +2,20 @@
 
 import copy
 import json
+import warnings
 from dataclasses import replace
 
 import pytest
+import safetensors.torch
 import scipy.sparse as sp
 import torch
 
 from edhnn import DataError, Hypergraph, NodeDataset, TrainConfig, UsageError, fit, from_pretrained, make_model
 from edhnn.data.dataset import Provenance, sparse_features
 from edhnn.data.ids import Ids
-from edhnn.runs.predict import load_models, with_classes
+from edhnn.runs.predict import Ensemble, load_models, with_classes
 from edhnn.runs.results import id_column, prediction_table
-from edhnn.training.inputs import make_inputs
+from edhnn.training.inputs import make_inputs, measure_range
 from edhnn.training.pretrained import Pretrained
 
 
@@ -35,6 +37,7 @@ def trained(named, split):
         class_names=named.class_names,
         feature_names=named.feature_names,
         scaling=make_inputs(named, config.for_model(model)).scaling,
+        feature_range=measure_range(named.x),
     ), result
 
 
@@ -187,3 +190,109 @@ def test_damaged_folders_raise(trained, tmp_path):
     (folder / "model.safetensors").write_bytes(b"no")
     with pytest.raises(DataError, match=r"intact safetensors.*Copy the model folder"):
         from_pretrained(folder)
+
+
+def with_value(named, node, column, value):
+    x = named.x.clone()
+    x[node, column] = value
+    return replace(named, x=x, node_ids=Ids([f"n{number}" for number in range(40)]))
+
+
+def test_outputs_that_are_not_finite_raise_and_name_the_node_and_the_column(trained, named):
+    model = copy.deepcopy(trained[0].model)
+    with torch.no_grad():
+        next(model.parameters()).mul_(1e3)  # so that the product with a huge feature overflows for sure
+    pretrained = replace(trained[0], model=model)
+    huge = with_value(named, 7, 3, 1.5e38)
+    for kind, words in (
+        ({}, r"'d', with the value 1.5e\+38 \(training: -?[0-9.]+ to [0-9.]+\), at node 'n7'"),
+        ({"feature_range": None}, r"'d', with the value 1.5e\+38 \(training: .*\), at node 'n7'"),
+        ({"feature_range": None, "scaling": None, "config": TrainConfig()}, r"'d', with the value 1.5e\+38, at node"),
+    ):
+        model = replace(pretrained, **kind)
+        ensemble = Ensemble((model, pretrained))
+        for answers in (model.answers, ensemble.answers):
+            with (
+                pytest.raises(DataError, match=rf"They are not for \d+ of 40 nodes of 'tiny', first 'n.*{words}"),
+                warnings.catch_warnings(),
+            ):
+                warnings.simplefilter("ignore")
+                answers(huge)
+
+
+def test_outputs_that_are_not_finite_name_no_column_within_the_range(trained, named):
+    model = copy.deepcopy(trained[0].model)
+    with torch.no_grad():
+        next(model.parameters()).fill_(torch.nan)
+    with pytest.raises(DataError, match="not for 40 of 40 nodes.*All features are in the range of the training"):
+        replace(trained[0], model=model).answers(named)
+
+
+def test_features_far_outside_the_training_warn_once(trained, named, tmp_path):
+    saved = from_pretrained(trained[0].save_pretrained(tmp_path / "model"))
+    assert saved.feature_range == trained[0].feature_range
+    far = with_value(named, 7, 3, 1e4)
+    for answers in (saved.answers, Ensemble((saved, trained[0])).answers):
+        with pytest.warns(UserWarning, match=r"1 of 40 nodes of 'tiny' .* in 1 of 6 columns.*'d'") as caught:
+            answers(far)
+        assert len(caught) == 1
+    saved.answers(named)  # pytest turns warnings into errors
+    config = json.loads((tmp_path / "model/config.json").read_text())
+    config.pop("feature_range")
+    (tmp_path / "model/config.json").write_text(json.dumps(config))
+    old = from_pretrained(tmp_path / "model")
+    assert torch.equal(old.answers(named), saved.answers(named))
+    assert old.answers(far).isfinite().all()
+
+
+@pytest.mark.parametrize(
+    ("edit", "words"),
+    [
+        (lambda tensor: tensor.where(torch.arange(len(tensor)) > 0, torch.nan), "has 1 values that are not"),
+        (lambda tensor: tensor.fill_(torch.inf), "must be finite"),
+        (lambda tensor: tensor.to(torch.int64), r"of type float16, bfloat16, float32, float64. '.*' is of type int64"),
+        (lambda tensor: tensor > 0, "is of type bool"),
+        (lambda tensor: tensor.to(torch.float8_e4m3fn), "is of type float8_e4m3fn"),
+    ],
+)
+def test_weights_that_are_not_finite_or_not_floating_point_are_refused(trained, tmp_path, edit, words):
+    path = trained[0].save_pretrained(tmp_path / "model") / "model.safetensors"
+    tensors = safetensors.torch.load_file(path)
+    name = next(name for name in tensors if name.endswith("bias"))
+    tensors[name] = edit(tensors[name])
+    safetensors.torch.save_file(tensors, path)
+    with pytest.raises(DataError, match=rf"model.safetensors: .*{words}.*Copy") as caught:
+        from_pretrained(tmp_path / "model")
+    assert f"'{name}'" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"class_names": ["red", "red"]}, "must be unique. 'red' occurs twice"),
+        ({"class_names": ["red", 1.5]}, "text or a whole number. Got 1.5"),
+        ({"class_names": ["red", None]}, "text or a whole number. Got None"),
+        ({"class_names": [True, "red"]}, "text or a whole number. Got True"),
+        ({"class_names": [["red"], "blue"]}, r"text or a whole number. Got \['red'\]"),
+        ({"class_names": "ab"}, "'class_names' must be a list. Got 'ab'"),
+        ({"feature_names": [1, 2, 3, 4, 5, 6]}, "feature column must be text. Got 1"),
+        ({"feature_range": {"low": [0.0, 1.0], "high": [1.0]}}, "'feature_range' must have 6 entries. Got 2"),
+        ({"feature_scaling": {"mean": [0.0] * 6, "scale": [1.0] * 5 + [0.0]}}, "must be more than 0. Got 0.0"),
+        ({"feature_scaling": {"mean": [0.0] * 5 + [float("inf")], "scale": [1.0] * 6}}, "must be finite|must be JSON"),
+        ({"objective": {"task": "classification", "num_outputs": 3}}, "the 3 outputs of its objective. It has 2"),
+    ],
+)
+def test_records_that_no_training_writes_are_refused(trained, tmp_path, change, words):
+    path = trained[0].save_pretrained(tmp_path / "model") / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    with pytest.raises(DataError, match=words):
+        from_pretrained(tmp_path / "model")
+
+
+def test_an_ensemble_needs_models_of_the_same_classes_and_features(trained):
+    model, _ = trained
+    with pytest.raises(UsageError, match="at least 1 model"):
+        Ensemble(())
+    for change in ({"class_names": ("red", "blue")}, {"feature_names": tuple("fedcba")}):
+        with pytest.raises(UsageError, match="The models of an ensemble must have the same"):
+            Ensemble((model, replace(model, **change)))

@@ -9,7 +9,9 @@ from __future__ import annotations
 import io
 import json
 import sys
-from collections.abc import Iterable, Sequence
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -55,6 +57,15 @@ def print_notes(notes: Iterable[str]) -> None:
     """Print the notes of a reader: what it guessed or repaired."""
     for note in notes:
         print_message(f"note: {note}")
+
+
+@contextmanager
+def warnings_as_notes() -> Iterator[None]:
+    """Print warnings of the block as notes on standard error."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = lambda message, *_, **__: print_notes([str(message)])
+        yield
 
 
 def escape_unencodable_characters() -> None:

@@ -17,7 +17,16 @@ from edhnn.cli.options import (
     is_catalogue_name,
     with_read_options,
 )
-from edhnn.cli.output import Json, console, facts_table, number, print_json, print_line, print_notes
+from edhnn.cli.output import (
+    Json,
+    console,
+    facts_table,
+    number,
+    print_json,
+    print_line,
+    print_notes,
+    warnings_as_notes,
+)
 from edhnn.data.dataset import NodeDataset
 from edhnn.datasets.registry import catalog
 from edhnn.errors import DataError, UsageError
@@ -51,7 +60,8 @@ def predict_command(
     models = load_models(run, split)
     dataset = models.first.fitted(_read_like(options, source, models.first))
     print_notes(dataset.provenance.notes)
-    answers = models.answers(dataset, device=device)
+    with warnings_as_notes():
+        answers = models.answers(dataset, device=device)
     write_table(prediction_table(dataset, answers, models.first), out, spreadsheet_safe=spreadsheet_safe)
     facts = {"predictions": str(out), "num_nodes": len(answers), "models": len(models.members)}
     if as_json:
@@ -74,7 +84,8 @@ def evaluate_command(
     models = load_models(run, split)
     dataset = _read_like(options, source, models.first, labels=True)
     print_notes(dataset.provenance.notes)
-    scores = evaluate_run(run, dataset, split, models=models, device=device)
+    with warnings_as_notes():
+        scores = evaluate_run(run, dataset, split, models=models, device=device)
     if as_json:
         print_json(scores)
         return

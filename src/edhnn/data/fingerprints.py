@@ -112,6 +112,11 @@ def node_hashes(dataset: NodeDataset) -> NodeHashes:
     return hashes
 
 
+def nodes_sha256(hashes: NodeHashes) -> str:
+    """Hash the hashes of all nodes, in order."""
+    return _Sha256(_bytes(hashes, "<u8")).hexdigest()
+
+
 def write_integer_lines(
     stream: ByteWriter, hypergraph: Hypergraph, *, offset: int = 0, separator: bytes = b",", block: int = 100_000
 ) -> None:

@@ -27,7 +27,7 @@ from edhnn.hypergraph.hypergraph import Hypergraph
 from edhnn.models.registry import MODELS, make_config
 from edhnn.seeding import derive_seed
 from edhnn.training.config import TrainConfig
-from edhnn.training.inputs import find_device, make_inputs
+from edhnn.training.inputs import find_device, make_inputs, measure_range
 from edhnn.training.loop import fit_inputs
 from edhnn.training.objective import check_features, check_targets, make_objective
 from edhnn.training.pretrained import Pretrained
@@ -126,6 +126,7 @@ class NetworkEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is 
             config=train,
             class_names=dataset.class_names,
             scaling=inputs.scaling,
+            feature_range=measure_range(samples.x),
         )
         self.best_epoch_, self.n_iter_, self.n_features_in_ = result.best_epoch, result.epochs, samples.shape[1]
         return self
@@ -136,7 +137,9 @@ class NetworkEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is 
         samples = self._samples(hypergraph, X, None, reset=False)
         if samples.shape[1] != self.n_features_in_:
             raise DataError(f"X must have {self.n_features_in_} features, as in training. Got {samples.shape[1]}.")
-        dataset = NodeDataset(name="samples", hypergraph=samples.hypergraph, x=samples.x)
+        dataset = NodeDataset(
+            name="samples", hypergraph=samples.hypergraph, x=samples.x, feature_names=samples.feature_names
+        )
         answers: FloatArray = self.pretrained_.answers(dataset, device=self.device).double().numpy()
         return answers[samples.nodes]
 

@@ -16,11 +16,10 @@ import torch
 from torch import Tensor
 
 from edhnn.data.dataset import NodeDataset
-from edhnn.data.fingerprints import NodeHashes, dataset_sha256, node_hashes
+from edhnn.data.fingerprints import dataset_sha256, node_hashes
 from edhnn.errors import DataError
-from edhnn.io.files import atomic_file
 from edhnn.io.json_files import finite
-from edhnn.runs.folder import RunFolder
+from edhnn.runs.folder import RunFolder, run_of_model
 from edhnn.runs.predict import Ensemble, load_models, mean_of
 from edhnn.training.inputs import Device
 from edhnn.training.objective import known_nodes, labels_of
@@ -28,18 +27,11 @@ from edhnn.training.pretrained import is_pretrained
 from edhnn.typing import JsonObject
 
 
-def write_nodes(dataset: NodeDataset, folder: RunFolder) -> None:
-    """Write the hashes of a run's nodes. A resumed run writes them again, because the file may be damaged."""
-    with atomic_file(folder.nodes) as temporary, temporary.open("wb") as stream:
-        np.save(stream, node_hashes(dataset))
-
-
-def seen_nodes(folder: RunFolder, num_nodes: int, dataset: NodeDataset, splits: Sequence[int]) -> list[Tensor]:
+def seen_nodes(folder: RunFolder, dataset: NodeDataset, splits: Sequence[int]) -> list[Tensor]:
     """Find the nodes of a dataset that the models of a run were trained on or selected by.
 
     Args:
         folder: The run's folder.
-        num_nodes: Number of nodes in the run's dataset.
         dataset: A dataset, its columns in the models' order.
         splits: The split numbers of the models.
 
@@ -49,26 +41,12 @@ def seen_nodes(folder: RunFolder, num_nodes: int, dataset: NodeDataset, splits: 
     Raises:
         DataError: if the run's files are damaged.
     """
-    hashes, run_hashes = node_hashes(dataset), _read_hashes(folder, num_nodes)
+    hashes, run_hashes = node_hashes(dataset), folder.read_nodes()
     if not np.isin(hashes, run_hashes).any():
         return [torch.zeros(len(hashes), dtype=torch.bool)] * len(splits)
     parts = folder.read_splits()
     learned = [torch.cat([parts[number].train, parts[number].valid]).numpy() for number in splits]
     return [torch.from_numpy(np.isin(hashes, run_hashes[nodes])) for nodes in learned]
-
-
-def _read_hashes(folder: RunFolder, num_nodes: int) -> NodeHashes:
-    try:
-        hashes: NodeHashes = np.load(folder.nodes, allow_pickle=False)
-        if hashes.shape != (num_nodes,) or hashes.dtype != np.uint64:
-            raise ValueError(f"got an array of {hashes.dtype} of shape {list(hashes.shape)}")
-    except (OSError, ValueError) as error:
-        raise DataError(
-            f"The file must hold a number for each node of the run. Cause: {error}.",
-            path=folder.nodes,
-            remedy="Resume the run to write the file again.",
-        ) from error
-    return hashes
 
 
 def evaluate_run(
@@ -99,7 +77,8 @@ def evaluate_run(
         of the models.
 
     Raises:
-        DataError: if there are no labels, or none counts for a model, or features, classes or task do not match.
+        DataError: if there are no labels, or none counts for a model, or features, classes or task do not match, or
+            an output is not finite, or files of the run were changed.
     """
     path = Path(path)
     models = models or load_models(path, split)
@@ -113,8 +92,7 @@ def evaluate_run(
     if not len(known):
         raise DataError(f"An evaluation needs labels. All nodes of '{dataset.name}' are unlabelled.")
     run, numbers = _origin(path, split, len(models.members))
-    recorded = run.plan()[1]["dataset"] if run is not None else {}
-    same_data = run is not None and bool(recorded["sha256"] == dataset_sha256(fitted))
+    same_data = run is not None and bool(run.plan()[1]["dataset"]["sha256"] == dataset_sha256(fitted))
     seen = [torch.zeros(len(known), dtype=torch.bool)] * len(models.members)
     if run is not None and same_data:
         splits = run.read_splits()
@@ -122,7 +100,7 @@ def evaluate_run(
         seen = [~torch.isin(known, test) for test in tests]
     else:
         if run is not None:
-            seen = [mask[known] for mask in seen_nodes(run, int(recorded["num_nodes"]), fitted, numbers)]
+            seen = [mask[known] for mask in seen_nodes(run, fitted, numbers)]
         tests = [known[~mask] for mask in seen]
         if not all(len(test) for test in tests):
             raise DataError(
@@ -156,15 +134,11 @@ def evaluate_run(
 
 
 def _origin(path: Path, split: int | None, count: int) -> tuple[RunFolder | None, list[int]]:
-    """Find the run of the models and their split numbers. A model folder may be inside a run folder."""
+    """Find the run of the models and their split numbers."""
     if not is_pretrained(path):
         return RunFolder(path), list(range(count)) if split is None else [split]
-    path = path.resolve()
-    if len(path.parents) > 2 and path.parents[1].name == "splits" and path.parent.name.isdecimal():
-        run, number = RunFolder(path.parents[2]), int(path.parent.name)
-        if run.config.is_file() and run.split(number).model == path:
-            return run, [number]
-    return None, []
+    found = run_of_model(path)
+    return (None, []) if found is None else (found[0], [found[1]])
 
 
 def _deviation(values: Sequence[float]) -> float:

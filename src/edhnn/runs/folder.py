@@ -2,24 +2,27 @@
 
     config.json          the plan and the dataset; a resumption must have the same
     environment.json     versions, kernels, threads, settings of `edhnn.configure_runtime`
-    splits.npz           node numbers of train, valid and test of every split
-    nodes.npy            a hash per node, to recognise training nodes in other data
+    splits.npz           node numbers of train, valid and test of every split; config.json has their hash
+    nodes.npy            a hash per node, to recognise training nodes in other data; config.json has their hash
     splits/03/           metrics.jsonl (a line per epoch), state.safetensors (until it ends), model/, result.json (last)
     metrics.jsonl        all epochs of all splits
     predictions.csv      probabilities and answers by original id
     learning-curve.png   confusion.png   report.html   summary.json
     tensorboard/         events, with ``tensorboard=True``
 
-A split is finished when its ``result.json`` exists. Every other file is either appended to, and truncated to the last
-checkpoint on resumption, or written under another name and renamed.
+A split is finished when its ``result.json`` exists. It records the hashes of the run's configuration and of the model's
+files, so that files of another run are recognised. Runs of versions that did not record them can still be read. Every
+other file is either appended to, and truncated to the last checkpoint on resumption, or written under another name and
+renamed.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, final
 from zipfile import BadZipFile
@@ -30,16 +33,21 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from edhnn.data.dataset import READING, NodeDataset
+from edhnn.data.fingerprints import NodeHashes, nodes_sha256, splits_sha256
 from edhnn.data.splits import Split
 from edhnn.errors import DataError, UsageError
 from edhnn.io.files import atomic_file, check_folder
 from edhnn.io.json_files import describe_error, read_json, write_json
 from edhnn.runs.plan import RUN_FORMAT, Plan, plan_from_json
 from edhnn.training.inputs import Inputs
-from edhnn.training.pretrained import Pretrained, from_pretrained
+from edhnn.training.pretrained import Pretrained, from_pretrained, model_sha256
 from edhnn.typing import JsonObject
 
 _FIRST_FILES = ("splits.npz", "nodes.npy", "splits", "lock")
+_DESCRIPTIONS = ("origin", "dataset.source")
+_RESUME = "Resume the run to write the file again."
+_SHOWN = 100
 
 
 @final
@@ -124,8 +132,7 @@ class RunFolder:
                 f"'{self.path}' holds a run already. Resume it with `resume=True`, or choose another folder."
             )
         _check_same_run(read_json(self.config), record, self.path)
-        if not self.splits.is_file():
-            write_splits(splits, self.splits)
+        write_splits(splits, self.splits)  # again, because the file may be missing or damaged
 
     def plan(self) -> tuple[Plan, JsonObject]:
         """Read the plan of a run and the content of ``config.json``.
@@ -139,8 +146,9 @@ class RunFolder:
         record = read_json(self.config)
         _check_format(record, self.path)
         try:
-            for name in ("name", "task", "sha256"):
+            for name in ("name", "task", "num_nodes", "num_features", "class_names", "feature_names", "sha256"):
                 record["dataset"][name]
+            record["splits_sha256"]
             return plan_from_json(record), record
         except (KeyError, TypeError, AttributeError, UsageError) as error:
             raise DataError(
@@ -149,25 +157,150 @@ class RunFolder:
                 remedy="Copy the run folder again, or train in another folder.",
             ) from error
 
+    def sha256(self) -> str:
+        """Hash the configuration of the run, except for the names that a resumption may change."""
+        record = self.plan()[1]
+        fixed = sorted((name, value) for name, value in _leaves(record) if name not in _DESCRIPTIONS)
+        return hashlib.sha256(json.dumps(fixed).encode()).hexdigest()
+
     def read_splits(self) -> list[Split]:
         """Read the splits of the run.
 
         Raises:
-            DataError: if the file is missing or damaged.
+            DataError: if the file is missing or damaged, or its content is not that of the training.
         """
+        splits = read_splits(self.splits)
+        if splits_sha256(splits) != self.plan()[1]["splits_sha256"]:
+            raise _changed(self.splits)
+        return splits
+
+    def read_nodes(self) -> NodeHashes:
+        """Read the hashes of the nodes of the run.
+
+        Raises:
+            DataError: if the file is missing or damaged, or its content is not that of the training.
+        """
+        recorded = self.plan()[1]["dataset"]
         try:
-            with self.splits.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
-                return [
-                    Split(*(torch.from_numpy(arrays[f"{part}_{k}"]) for part in ("train", "valid", "test")))
-                    for k in range(len(arrays.files) // 3)
-                ]
-        except (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError, BadZipFile, zlib.error) as error:
-            state = "damaged" if self.splits.is_file() else "missing"
+            with self.nodes.open("rb") as stream:
+                hashes: NodeHashes = np.lib.format.read_array(stream, allow_pickle=False)
+            if hashes.shape != (recorded["num_nodes"],) or hashes.dtype != np.uint64:
+                raise ValueError(f"got an array of {hashes.dtype} of shape {list(hashes.shape)}")
+        except (OSError, EOFError, ValueError, MemoryError) as error:
             raise DataError(
-                f"The file must hold the node numbers of every split. It is {state}.",
-                path=self.splits,
-                remedy="Delete it and resume the run to write it again.",
+                f"The file must hold a number for each node of the run. Cause: {error}.",
+                path=self.nodes,
+                remedy=_RESUME,
             ) from error
+        if recorded.get("nodes_sha256", nodes_sha256(hashes)) != nodes_sha256(hashes):
+            raise _changed(self.nodes)
+        return hashes
+
+    def model(self, number: int) -> Pretrained:
+        """Read the model of a finished split and check that this run trained it.
+
+        Raises:
+            DataError: if files are damaged or changed, or are those of another split or another run.
+        """
+        split, (plan, record) = self.split(number), self.plan()
+        result = read_result(split)
+        if result.get("split") != number or result.get("run_sha256") not in (None, self.sha256()):
+            raise DataError(
+                f"The file must be the result of split {number} of the run in '{self.path}'. It is the result of "
+                "another split or run, or config.json of the run was changed.",
+                path=split.result,
+                remedy=split.remedy,
+            )
+        recorded = result.get("model_sha256")
+        if recorded is not None:
+            for name, found in model_sha256(split.model).items():
+                if found != recorded.get(name):
+                    raise _changed(split.model / name, split.remedy)
+        model = from_pretrained(split.model)
+        _check_member(model, plan, record["dataset"], split)
+        return model
+
+
+def _changed(path: Path, remedy: str | None = None) -> DataError:
+    return DataError(
+        "The content must be what the training wrote. Its SHA-256 is not the recorded one.",
+        path=path,
+        remedy=f"Copy the run folder again. {remedy or _RESUME}",
+    )
+
+
+def _check_member(model: Pretrained, plan: Plan, dataset: JsonObject, split: SplitFolder) -> None:
+    """Check that a model has the type, options, training, task, classes and features of its run."""
+    read = {name: dataset[name] for name in READING if name in dataset}
+    for what, found, expected in (
+        ("type", model.name, plan.model),
+        ("options", asdict(model.model.config), asdict(plan.config)),
+        ("training", asdict(model.config), asdict(plan.train)),
+        ("task", model.objective.task, dataset["task"]),
+        ("classes", _listed(model.class_names), dataset["class_names"]),
+        ("features", _listed(model.feature_names), dataset["feature_names"]),
+        ("number of features", model.model.in_features, dataset["num_features"]),
+        ("reading", model.reading, read),
+    ):
+        if found != expected:
+            shown, needed = found, expected
+            if isinstance(found, dict) and isinstance(expected, dict):
+                differing = [name for name in {**expected, **found} if found.get(name) != expected.get(name)]
+                shown, needed = ({name: side.get(name) for name in differing} for side in (found, expected))
+            raise DataError(
+                f"The model must be that of the run. The {what} of the run: {_short(needed)}; of the model: "
+                f"{_short(shown)}.",
+                path=split.model,
+                remedy=split.remedy,
+            )
+
+
+def _listed(names: tuple[Any, ...] | None) -> list[Any] | None:
+    return None if names is None else list(names)
+
+
+def _short(value: object) -> str:
+    text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+
+
+def run_of_model(path: Path) -> tuple[RunFolder, int] | None:
+    """Find the run folder that a model folder is in, and the number of its split; ``None`` if it is in none."""
+    path = path.resolve()
+    if len(path.parents) > 2 and path.parents[1].name == "splits" and path.parent.name.isdecimal():
+        run, number = RunFolder(path.parents[2]), int(path.parent.name)
+        if run.config.is_file() and run.split(number).model == path:
+            return run, number
+    return None
+
+
+def read_splits(path: Path) -> list[Split]:
+    """Read a file of `write_splits`.
+
+    Raises:
+        DataError: if the file is missing or damaged.
+    """
+    try:
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
+            count = len(arrays.files) // 3
+            names = [f"{part}_{k}" for k in range(count) for part in ("train", "valid", "test")]
+            parts = [arrays[name] for name in names]
+            if len(names) != len(arrays.files) or any(a.ndim != 1 or a.dtype.kind != "i" for a in parts):
+                raise ValueError("not three vectors of integers per split")
+            return [Split(*map(torch.from_numpy, parts[3 * k : 3 * k + 3])) for k in range(count)]
+    except (
+        OSError, EOFError, ValueError, KeyError, TypeError, AttributeError, MemoryError, BadZipFile, zlib.error,
+    ) as error:  # fmt: skip
+        state = "damaged" if path.is_file() else "missing"
+        raise DataError(
+            f"The file must hold the node numbers of every split. It is {state}.", path=path, remedy=_RESUME
+        ) from error
+
+
+def write_nodes(hashes: NodeHashes, path: Path) -> None:
+    """Write the hashes of a run's nodes. A resumed run writes them again, because the file may be damaged."""
+    with atomic_file(path) as temporary, temporary.open("wb") as stream:
+        np.save(stream, hashes)
 
 
 def write_splits(splits: Sequence[Split], path: Path) -> None:
@@ -190,7 +323,7 @@ def _check_same_run(old: JsonObject, new: JsonObject, folder: Path) -> None:
             "which may give other numbers. Resume with that version, or train in another folder."
         )
     before, now = dict(_leaves(old)), dict(_leaves(new))
-    names = [name for name in before if name not in ("origin", "dataset.source") and now.get(name) != before[name]]
+    names = [name for name in before if name not in _DESCRIPTIONS and now.get(name) != before[name]]
     if names:
         shown = "; ".join(f"{name} is {before[name]!r} there, {now.get(name)!r} here" for name in names[:5])
         raise UsageError(f"'{folder}' holds a different run: {shown}. Use the same settings, or choose another folder.")
@@ -232,14 +365,15 @@ class TrainedSplit:
     outputs: Float[Tensor, "N C"]
 
 
-def read_split(split: SplitFolder, inputs: Inputs) -> TrainedSplit:
-    """Read a finished split and run its model.
+def read_split(folder: RunFolder, number: int, inputs: Inputs, dataset: NodeDataset) -> TrainedSplit:
+    """Read a finished split and run its model on the run's dataset.
 
     Raises:
-        DataError: if a file is damaged.
+        DataError: if a file is damaged, or of another run.
     """
-    model = from_pretrained(split.model)
-    return TrainedSplit(model, read_result(split), read_metrics(split, model.objective.metric), model.outputs(inputs))
+    model, split = folder.model(number), folder.split(number)
+    outputs = model.outputs(inputs, dataset)
+    return TrainedSplit(model, read_result(split), read_metrics(split, model.objective.metric), outputs)
 
 
 class _Result(msgspec.Struct):
@@ -252,6 +386,9 @@ class _Result(msgspec.Struct):
     seconds: float
     num_parameters: int
     peak_memory: int | None
+    split: int
+    run_sha256: str | None = None
+    model_sha256: dict[str, str] | None = None
 
 
 def read_result(split: SplitFolder) -> JsonObject:

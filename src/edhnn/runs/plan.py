@@ -13,7 +13,7 @@ from typing import Any, Final, final
 
 from edhnn.configuration import configure
 from edhnn.data.dataset import NodeDataset
-from edhnn.data.fingerprints import dataset_sha256, splits_sha256
+from edhnn.data.fingerprints import NodeHashes, dataset_sha256, nodes_sha256, splits_sha256
 from edhnn.data.splits import Split, random_splits
 from edhnn.datasets.registry import default_splits, is_catalogued
 from edhnn.errors import DataError, UsageError, unknown_name
@@ -87,8 +87,14 @@ class Plan:
         objective = make_objective(dataset, known_nodes(dataset))
         return self.make_model(dataset, objective, 0).num_parameters()
 
-    def to_json(self, dataset: NodeDataset, splits: Sequence[Split]) -> JsonObject:
-        """Return the content of ``config.json``: everything that determines the results, and descriptive names."""
+    def to_json(self, dataset: NodeDataset, splits: Sequence[Split], nodes: NodeHashes) -> JsonObject:
+        """Return the content of ``config.json``: everything that determines the results, and descriptive names.
+
+        Args:
+            dataset: The dataset.
+            splits: The splits.
+            nodes: The hashes of its nodes.
+        """
         hypergraph = dataset.hypergraph
         return {
             "format": RUN_FORMAT,
@@ -106,6 +112,7 @@ class Plan:
                 "feature_names": None if dataset.feature_names is None else list(dataset.feature_names),
                 **dataset.reading,
                 "sha256": dataset_sha256(dataset),
+                "nodes_sha256": nodes_sha256(nodes),
             },
             "model": self.model,
             "options": asdict(self.config),

@@ -18,7 +18,7 @@ from torch import Tensor
 from edhnn.data.dataset import NodeDataset
 from edhnn.data.ids import plain_integer
 from edhnn.errors import DataError, UsageError
-from edhnn.runs.folder import RunFolder
+from edhnn.runs.folder import RunFolder, run_of_model
 from edhnn.training.inputs import Device, Inputs, find_device
 from edhnn.training.objective import labels_of
 from edhnn.training.pretrained import Pretrained, from_pretrained, is_pretrained
@@ -30,12 +30,27 @@ from edhnn.typing import NodeOrEdgeId
 class Ensemble:
     """One or more models that predict together.
 
+    Raises:
+        UsageError: if there are none, or their tasks, classes, labels or features differ.
+
     Example:
         >>> from edhnn.runs.predict import load_models  # doctest: +SKIP
         >>> probabilities = load_models("runs/cora-ed-hnn").answers(dataset)  # doctest: +SKIP
     """
 
     members: tuple[Pretrained, ...]
+
+    def __post_init__(self) -> None:
+        if not self.members:
+            raise UsageError("An ensemble needs at least 1 model. Got none.")
+        first, *others = map(_interface, self.members)
+        for number, other in enumerate(others, 1):
+            for what, expected in first.items():
+                if other[what] != expected:
+                    raise UsageError(
+                        f"The models of an ensemble must have the same {what}, in the same order. Model 0 has "
+                        f"{expected}, model {number} has {other[what]}."
+                    )
 
     @property
     def first(self) -> Pretrained:
@@ -50,7 +65,7 @@ class Ensemble:
             device: The device that runs the models; the answers are on the CPU.
 
         Raises:
-            DataError: if the dataset's features are not those of the models.
+            DataError: if the dataset's features are not those of the models, or an answer is not finite.
         """
         return mean_of(self.answers_from(self.outputs(dataset, device=device)))
 
@@ -59,15 +74,28 @@ class Ensemble:
         return [member.objective.answers(output) for member, output in zip(self.members, outputs, strict=True)]
 
     def outputs(self, dataset: NodeDataset, *, device: Device = "cpu") -> list[Tensor]:
-        """Run each member. Members with the same columns, transforms and scaling share their inputs."""
+        """Run each member. Members with the same columns, transforms and scaling share their inputs.
+
+        Features far outside the range of the training cause a warning; see `edhnn.training.inputs.FeatureRange`.
+
+        Raises:
+            DataError: if an output is not finite.
+        """
         target = find_device(device)
         shared: dict[object, Inputs] = {}
         outputs = []
         for member in self.members:
-            key = (member.feature_names, member.config.transforms, member.config.feature_scaling, member.scaling)
+            config = member.config
+            key = (
+                member.feature_names,
+                config.transforms,
+                config.feature_scaling,
+                member.scaling,
+                member.feature_range,
+            )
             if key not in shared:
                 shared[key] = member.inputs(dataset).to(target)
-            outputs.append(member.outputs(shared[key]))
+            outputs.append(member.outputs(shared[key], dataset))
         return outputs
 
     def fitted(self, dataset: NodeDataset) -> NodeDataset:
@@ -77,6 +105,16 @@ class Ensemble:
             DataError: if features or classes do not match.
         """
         return with_classes(self.first.fitted(dataset), self.first)
+
+
+def _interface(model: Pretrained) -> dict[str, object]:
+    return {
+        "task": model.objective.task,
+        "number of outputs": model.objective.num_outputs,
+        "classes or labels": model.label_names,
+        "number of features": model.model.in_features,
+        "feature columns": model.feature_names,
+    }
 
 
 def mean_of(answers: Sequence[Tensor]) -> Float[Tensor, "N C"]:
@@ -93,23 +131,25 @@ def load_models(path: Path | str, split: int | None = None) -> Ensemble:
 
     Raises:
         UsageError: if the path is neither, the run is not finished, or the split does not exist.
+        DataError: if files are damaged or changed, or a model is not one of the run.
     """
     path = Path(path)
     if is_pretrained(path):
         if split is not None:
             raise UsageError(f"'{path}' is a single model, so `split=` does not apply.")
+        found = run_of_model(path)
+        if found is not None and found[0].split(found[1]).finished:
+            return Ensemble((found[0].model(found[1]),))
         return Ensemble((from_pretrained(path),))
     folder = RunFolder(path)
     plan, _ = folder.plan()
     if split is not None and not 0 <= split < plan.num_splits:
         raise UsageError(f"The split must lie in 0..{plan.num_splits - 1}. Got {split}.")
-    splits = [folder.split(number) for number in (range(plan.num_splits) if split is None else [split])]
-    for files in splits:
-        if not files.finished:
-            raise UsageError(
-                f"The run in '{path}' must be finished. Split {int(files.path.name)} is not. Resume its training first."
-            )
-    return Ensemble(tuple(from_pretrained(files.model) for files in splits))
+    numbers = range(plan.num_splits) if split is None else [split]
+    for number in numbers:
+        if not folder.split(number).finished:
+            raise UsageError(f"The run in '{path}' must be finished. Split {number} is not. Resume its training first.")
+    return Ensemble(tuple(map(folder.model, numbers)))
 
 
 def with_classes(dataset: NodeDataset, model: Pretrained) -> NodeDataset:

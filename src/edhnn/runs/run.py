@@ -31,6 +31,7 @@ from typing import Final
 import torch
 
 from edhnn.data.dataset import NodeDataset
+from edhnn.data.fingerprints import node_hashes
 from edhnn.data.splits import Split
 from edhnn.doctor.cost import count, total_memory
 from edhnn.errors import DivergedError, StoppedError, UsageError
@@ -39,17 +40,16 @@ from edhnn.io.json_files import finite, json_line, write_json
 from edhnn.io.tensors import read_training_data, write_training_data
 from edhnn.parallel import catch_signals, locked, run_processes
 from edhnn.runs.environment import describe_environment
-from edhnn.runs.evaluate import write_nodes
-from edhnn.runs.folder import RunFolder, SplitFolder, TrainedSplit, read_metrics, read_split
+from edhnn.runs.folder import RunFolder, SplitFolder, TrainedSplit, read_metrics, read_split, write_nodes
 from edhnn.runs.plan import Plan, choose_splits
 from edhnn.runs.results import RunSummary, write_results
 from edhnn.runs.tensorboard import check_tensorboard, tensorboard_events
 from edhnn.runtime import runtime_settings
 from edhnn.training.checkpoint import FitState, read_state, write_state
-from edhnn.training.inputs import Device, Inputs, find_device, make_inputs
+from edhnn.training.inputs import Device, Inputs, find_device, make_inputs, measure_range
 from edhnn.training.loop import EpochRecord, fit_inputs
 from edhnn.training.objective import Objective, check_split, check_trainable, make_objective
-from edhnn.training.pretrained import Pretrained, is_pretrained
+from edhnn.training.pretrained import Pretrained, is_pretrained, model_sha256
 from edhnn.typing import JsonObject
 
 CHECKPOINT_SECONDS: Final = 5.0
@@ -111,18 +111,20 @@ def train(
     inputs = make_inputs(dataset, plan.train).to(target)
     objectives = [make_objective(dataset, split.train, plan.train.regression_loss) for split in splits]
     plan.make_model(dataset, objectives[0], 0)  # a model that cannot be built raises before the folder exists
-    folder, record = RunFolder(Path(out)), plan.to_json(dataset, splits)
+    nodes = node_hashes(dataset)
+    folder, record = RunFolder(Path(out)), plan.to_json(dataset, splits, nodes)
     folder.begin(record, splits, resume=resume)
     with locked(folder.path / "lock") as acquired:
         if not acquired:
             raise UsageError(f"The run in '{folder.path}' {_BUSY}")
         folder.inputs.unlink(missing_ok=True)  # a killed parent does not delete it
-        write_nodes(dataset, folder)
+        write_nodes(nodes, folder.nodes)
         unfinished = [number for number in range(plan.num_splits) if not folder.split(number).finished]
         workers = min(jobs or choose_jobs(dataset, plan, len(unfinished), target), max(len(unfinished), 1))
         environment = describe_environment(workers, 1 if workers > 1 else torch.get_num_threads(), target)
         write_json({**environment, "settings": runtime_settings()}, folder.path / "environment.json")
         trained: dict[int, TrainedSplit] = {}
+        run = folder.sha256()
         events = tensorboard_events(folder, plan.num_splits) if tensorboard else nullcontext(lambda: None)
         with catch_signals() as stop, events as poll, _progress(plan, len(unfinished), poll) as show:
             if workers > 1:
@@ -136,9 +138,12 @@ def train(
                     if not files.finished:
                         objective, split = objectives[number], splits[number]
                         trained[number] = train_split(
-                            files, number, plan, dataset, inputs, split, objective, watch=show, should_stop=stop
-                        )
-        everything = [trained.get(number) or read_split(folder.split(number), inputs) for number in range(len(splits))]
+                            files, number, plan, dataset, inputs, split, objective,
+                            run=run, watch=show, should_stop=stop,
+                        )  # fmt: skip
+        everything = [
+            trained.get(number) or read_split(folder, number, inputs, dataset) for number in range(len(splits))
+        ]
         return write_results(folder, plan, record, environment, dataset, splits, everything, start=start)
 
 
@@ -151,6 +156,7 @@ def train_split(
     split: Split,
     objective: Objective,
     *,
+    run: str | None = None,
     watch: Watcher | None = None,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> TrainedSplit:
@@ -164,6 +170,7 @@ def train_split(
         inputs: Its transformed hypergraph and features, on the training device.
         split: The parts.
         objective: The task, its targets scaled by the split's training nodes.
+        run: The hash of the run (`RunFolder.sha256`), which the result records; ``None`` if there is no run.
         watch: Called after every epoch.
         should_stop: Called after every epoch. If it returns true, the state is saved and `StoppedError` is raised.
 
@@ -171,6 +178,7 @@ def train_split(
         StoppedError: if ``should_stop`` returned true.
         DivergedError: if the loss stops being finite; the best model so far is in the folder.
     """
+    assert dataset.x is not None
     folder.path.mkdir(parents=True, exist_ok=True)
     state = read_state(folder.state) if folder.state.is_file() else None
     folder.cut_metrics(0 if state is None else state.epoch)
@@ -184,6 +192,7 @@ def train_split(
         feature_names=dataset.feature_names,
         scaling=inputs.scaling,
         reading=dataset.reading,
+        feature_range=measure_range(dataset.x),
     )
     epochs = [] if state is None else read_metrics(folder, objective.metric)
     saved = time.monotonic()
@@ -227,6 +236,8 @@ def train_split(
             "num_parameters": model.num_parameters(),
             "seconds": round(fitted.seconds, 3),
             "peak_memory": peak_memory(),
+            "run_sha256": run,
+            "model_sha256": model_sha256(folder.model),
         }
     )
     write_json(result, folder.result)
@@ -280,7 +291,7 @@ def work(path: str, device: str, should_stop: Callable[[], bool]) -> None:
     folder = RunFolder(Path(path))
     plan, _ = folder.plan()
     dataset, splits = read_training_data(folder.inputs), folder.read_splits()
-    inputs = make_inputs(dataset, plan.train).to(find_device(device))
+    inputs, run = make_inputs(dataset, plan.train).to(find_device(device)), folder.sha256()
     for wait in (0.0, _FOREVER):  # first the free splits, then those that another process may give up
         for number, split in enumerate(splits):
             files = folder.split(number)
@@ -289,7 +300,9 @@ def work(path: str, device: str, should_stop: Callable[[], bool]) -> None:
             with locked(files.path / "lock", wait=wait) as acquired:
                 if acquired and not should_stop() and not files.finished:  # another process may have finished it
                     objective = make_objective(dataset, split.train, plan.train.regression_loss)
-                    train_split(files, number, plan, dataset, inputs, split, objective, should_stop=should_stop)
+                    train_split(
+                        files, number, plan, dataset, inputs, split, objective, run=run, should_stop=should_stop
+                    )
 
 
 @contextmanager

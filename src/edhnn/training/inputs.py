@@ -7,15 +7,23 @@ are handled in one function.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import final
+from typing import Any, Final, final
 
+import numpy as np
+import scipy.sparse as sp
 import torch
 from torch import Tensor, nn
 
-from edhnn.data.dataset import NodeDataset
+from edhnn.data.dataset import NodeDataset, as_numpy, features_to_scipy
 from edhnn.errors import UsageError, unknown_name
 from edhnn.hypergraph.hypergraph import Hypergraph
 from edhnn.training.config import TrainConfig
+from edhnn.training.objective import check_features, feature_name
+from edhnn.typing import BoolArray, FloatArray
+
+FAR: Final = 3.0
+"""A value is far outside a range if its distance to the range is more than this many widths of the range."""
+_BLOCK = 2**22  # entries of a table that are compared at a time
 
 Device = str | torch.device
 """``cpu``, ``cuda``, ``cuda:1``, ``mps``, ..., or ``auto``: the first available of cuda, mps and cpu."""
@@ -31,6 +39,114 @@ class Scaling:
 
     mean: tuple[float, ...]
     scale: tuple[float, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class FeatureRange:
+    """The smallest and the largest value of each feature column over all nodes of the training hypergraph.
+
+    A model answers for any finite features, but its answers for features far outside this range may be wrong. A value
+    is far outside if it is less than ``low - 3 * (high - low)`` or more than ``high + 3 * (high - low)``. The width
+    ``high - low`` of a constant column counts as 1.
+
+    Attributes:
+        low: The smallest values; a single one if all columns have the same, as in a bag of words.
+        high: The largest values, likewise.
+    """
+
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+
+    @property
+    def _bounds(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        low, high = np.array(self.low), np.array(self.high)
+        with np.errstate(over="ignore"):
+            width = high - low
+        return low, high, np.where(width > 0, width, 1.0)
+
+    def note(self, dataset: NodeDataset) -> str | None:
+        """Describe the features of a dataset that are far outside the range; return ``None`` if none are."""
+        x = dataset.x
+        assert x is not None
+        if not len(x):
+            return None
+        low, high, width = self._bounds
+        with np.errstate(over="ignore"):
+            low, high = (np.broadcast_to(bound, x.shape[1]) for bound in (low - FAR * width, high + FAR * width))
+        smallest, largest = _extremes(x)
+        columns = np.flatnonzero((smallest < low) | (largest > high))
+        if not len(columns):
+            return None
+        nodes = int(_outside(x, columns, low[columns], high[columns]).sum())
+        first = int(columns[0])
+        value = largest[first] if largest[first] > high[first] else smallest[first]
+        return (
+            f"{nodes} of {x.shape[0]} nodes of '{dataset.name}' have features far outside the range of the training, "
+            f"in {len(columns)} of {x.shape[1]} columns. The first is column {self.describe(dataset, first, value)}. "
+            "Answers for these nodes and their neighbours may be wrong"
+        )
+
+    def describe(self, dataset: NodeDataset, column: int, value: float) -> str:
+        """Name a column with a value of it and its range in the training."""
+        low, high = (bound[column if len(bound) > 1 else 0] for bound in (self.low, self.high))
+        return f"'{feature_name(dataset, column)}', with the value {value:.6g} (training: {low:.6g} to {high:.6g})"
+
+    def most_extreme(self, dataset: NodeDataset, nodes: Tensor) -> tuple[int, int, float] | None:
+        """Find the value farthest outside the range, in widths of its column: the node, the column and the value.
+
+        Args:
+            dataset: The dataset.
+            nodes: The nodes whose features are compared.
+
+        Returns:
+            ``None`` if all features of the nodes lie in the range.
+        """
+        assert dataset.x is not None
+        rows, numbers = _table(dataset.x), nodes.cpu().numpy()
+        rows = rows[numbers]
+        low, high, width = self._bounds
+        smallest, largest = _extremes(rows)
+        with np.errstate(over="ignore"):
+            below, above = (low - smallest) / width, (largest - high) / width
+        distance = np.maximum(below, above)
+        column = int(distance.argmax())
+        if not distance[column] > 0:
+            return None
+        values = rows[:, [column]]
+        values = (values.toarray() if sp.issparse(values) else values)[:, 0]
+        row = int(values.argmax() if above[column] >= below[column] else values.argmin())
+        return int(numbers[row]), column, float(values[row])
+
+
+def measure_range(x: Tensor) -> FeatureRange:
+    """Measure the range of dense or sparse features, a row per node."""
+    low, high = _extremes(x)
+    return FeatureRange(*(tuple((side[:1] if (side == side[0]).all() else side).tolist()) for side in (low, high)))
+
+
+def _table(x: Tensor) -> Any:
+    """Return features as an array or a sparse array, whose rows and columns can be selected."""
+    return features_to_scipy(x) if x.layout == torch.sparse_csr else as_numpy(x)
+
+
+def _extremes(x: Any) -> tuple[FloatArray, FloatArray]:
+    """Return the smallest and the largest value of each column, zeros of sparse features included."""
+    table = _table(x) if isinstance(x, Tensor) else x
+    sides = (table.min(axis=0), table.max(axis=0))
+    low, high = (np.ravel(side.toarray() if sp.issparse(side) else side).astype(np.float64) for side in sides)
+    return low, high
+
+
+def _outside(x: Tensor, columns: Any, low: FloatArray, high: FloatArray) -> BoolArray:
+    """Mark the nodes with a value outside the bounds in one of the columns."""
+    table, step = _table(x), max(1, _BLOCK // len(columns))
+    outside = np.zeros(x.shape[0], dtype=bool)
+    for start in range(0, len(outside), step):
+        rows = table[start : start + step][:, columns]
+        rows = rows.toarray() if sp.issparse(rows) else rows
+        outside[start : start + step] = ((rows < low) | (rows > high)).any(axis=1)
+    return outside
 
 
 @final
@@ -114,6 +230,7 @@ def make_inputs(dataset: NodeDataset, config: TrainConfig, scaling: Scaling | No
 
     Raises:
         UsageError: if sparse features are to be scaled.
+        DataError: if a feature is not finite in 32 bits, after scaling.
     """
     x = dataset.x
     assert x is not None
@@ -126,7 +243,9 @@ def make_inputs(dataset: NodeDataset, config: TrainConfig, scaling: Scaling | No
         x = x if x.dtype == torch.float64 else x.to(torch.float32)
         scaling = scaling or _measure_scaling(x)
         x = (x - x.new_tensor(scaling.mean)) / x.new_tensor(scaling.scale)
-    return Inputs(config.transformed(dataset.hypergraph), x.to(torch.float32), scaling)
+    x = x.to(torch.float32)
+    check_features(dataset, x)
+    return Inputs(config.transformed(dataset.hypergraph), x, scaling)
 
 
 def _measure_scaling(x: Tensor) -> Scaling:

@@ -246,8 +246,16 @@ def check_trainable(dataset: NodeDataset) -> None:
         raise DataError(f"Training needs labels. All labels of '{dataset.name}' are unknown.")
 
 
-def check_features(dataset: NodeDataset) -> None:
-    """Check that the features exist and are finite."""
+def check_features(dataset: NodeDataset, converted: Tensor | None = None) -> None:
+    """Check that the features exist and are finite.
+
+    Args:
+        dataset: The dataset.
+        converted: Its features as a model gets them, scaled and in 32 bits, in which large values become infinite.
+
+    Raises:
+        DataError: if not; the message names the column and the node.
+    """
     x = dataset.x
     if x is None or not dataset.num_features:
         raise DataError(
@@ -256,7 +264,8 @@ def check_features(dataset: NodeDataset) -> None:
             "`features=`.",
         )
     sparse = x.layout == torch.sparse_csr
-    bad = ~(x.values() if sparse else x).isfinite()
+    checked = x if converted is None else converted
+    bad = ~(checked.values() if sparse else checked).isfinite()
     if not bool(bad.any()):
         return
     if sparse:
@@ -267,10 +276,11 @@ def check_features(dataset: NodeDataset) -> None:
     else:
         row, column = (int(number) for number in bad.nonzero()[0])
         value, count = float(x[row, column]), int(bad.any(dim=0).sum())
-    name = column if dataset.feature_names is None else dataset.feature_names[column]
+    name = feature_name(dataset, column)
     more = f" ({count} columns have such values)" if count > 1 else ""
+    rule = "Features must be finite" + ("" if converted is None else " in 32 bits, after scaling")
     raise DataError(
-        f"Features must be finite. Column '{name}' is {value} at node '{dataset.node_ids[row]}'{more}.",
+        f"{rule}. Column '{name}' is {value} at node '{dataset.node_ids[row]}'{more}.",
         remedy="Correct the value, or name the other columns only with `features=` (an empty list for none).",
     )
 
@@ -328,6 +338,11 @@ def _check_numbers(part: object, what: str, nodes: int) -> None:
     outside = part[(part < 0) | (part >= nodes)]
     if len(outside):
         raise DataError(f"{rule} {what} contains {int(outside[0])}.")
+
+
+def feature_name(dataset: NodeDataset, column: int) -> str:
+    """Return the name of a feature column, or its number."""
+    return str(column if dataset.feature_names is None else dataset.feature_names[column])
 
 
 def _class_name(dataset: NodeDataset, number: int) -> str:

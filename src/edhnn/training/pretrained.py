@@ -6,11 +6,16 @@ code from it.
 
 from __future__ import annotations
 
+import hashlib
+import math
+import warnings
+from collections import Counter
 from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final, final
 
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
@@ -19,17 +24,19 @@ from edhnn.data.dataset import NodeDataset, select_columns
 from edhnn.errors import DataError, UsageError
 from edhnn.io.files import atomic_folder, refuse_foreign
 from edhnn.io.json_files import describe_error, read_json, write_json
-from edhnn.io.tensors import read_tensors, write_tensors
+from edhnn.io.tensors import Tensors, read_tensors, write_tensors
 from edhnn.models.base import HypergraphModel
 from edhnn.models.registry import make_model
 from edhnn.training.config import TrainConfig
-from edhnn.training.inputs import Device, Inputs, Scaling, find_device, make_inputs, outputs_of
-from edhnn.training.objective import Objective, check_features
+from edhnn.training.inputs import Device, FeatureRange, Inputs, Scaling, find_device, make_inputs, outputs_of
+from edhnn.training.objective import Objective, check_features, feature_name
 from edhnn.typing import JsonObject, NodeOrEdgeId
 
 FORMAT: Final = 1
 _WEIGHTS, _CONFIG = "model.safetensors", "config.json"
 _COPY: Final = "Copy the model folder again."
+_FLOATS: Final = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+_SHOWN_NODES = 3
 
 
 @final
@@ -46,6 +53,8 @@ class Pretrained:
         feature_names: Names of the feature columns, in order.
         scaling: Mean and deviation of the feature columns, if they are scaled.
         reading: The label columns, or how features were drawn; other data are read in the same way.
+        feature_range: The range of the feature columns in the training data; ``None`` for models of earlier versions.
+            Features far outside it cause a warning (`FeatureRange`).
     """
 
     name: str
@@ -56,6 +65,7 @@ class Pretrained:
     feature_names: tuple[str, ...] | None = None
     scaling: Scaling | None = None
     reading: JsonObject = field(default_factory=dict)
+    feature_range: FeatureRange | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "config", self.config.for_model(self.model))
@@ -74,17 +84,64 @@ class Pretrained:
             device: The device that runs the model; the answers are on the CPU.
 
         Raises:
-            DataError: if the dataset's features are not those of the model.
+            DataError: if the dataset's features are not those of the model, or an answer is not finite.
         """
-        return self.objective.answers(self.outputs(self.inputs(dataset).to(find_device(device))))
+        return self.objective.answers(self.outputs(self.inputs(dataset).to(find_device(device)), dataset))
 
     def inputs(self, dataset: NodeDataset) -> Inputs:
-        """Make the model's inputs from a dataset, with the model's columns, transforms and scaling."""
-        return make_inputs(self.fitted(dataset), self.config, self.scaling)
+        """Make the model's inputs from a dataset, with the model's columns, transforms and scaling.
 
-    def outputs(self, inputs: Inputs) -> Float[Tensor, "N C"]:
-        """Run the model on the device of the inputs. Return the outputs on the CPU."""
-        return outputs_of(self.model.to(inputs.x.device), inputs).cpu()
+        Features far outside the range of the training cause a warning; see `FeatureRange`.
+        """
+        fitted = self.fitted(dataset)
+        note = None if self.feature_range is None else self.feature_range.note(fitted)
+        if note is not None:
+            warnings.warn(note, stacklevel=3)
+        return make_inputs(fitted, self.config, self.scaling)
+
+    def outputs(self, inputs: Inputs, dataset: NodeDataset) -> Float[Tensor, "N C"]:
+        """Run the model on the device of the inputs. Return the outputs on the CPU.
+
+        Args:
+            inputs: The model's inputs.
+            dataset: The dataset of the inputs, for messages.
+
+        Raises:
+            DataError: if an output is not finite. The message names the first nodes and the likely column.
+        """
+        outputs = outputs_of(self.model.to(inputs.x.device), inputs).cpu()
+        bad = (~outputs.isfinite()).any(dim=1).nonzero()[:, 0]
+        if len(bad):
+            raise self._not_finite(bad, self.fitted(dataset))
+        return outputs
+
+    def _not_finite(self, nodes: Tensor, dataset: NodeDataset) -> DataError:
+        """Return the error for outputs of some nodes that are not finite."""
+        known = self.feature_range
+        if known is None and self.scaling is not None:
+            pairs = list(zip(self.scaling.mean, self.scaling.scale, strict=True))
+            known = FeatureRange(tuple(a - b for a, b in pairs), tuple(a + b for a, b in pairs))
+        usual = known or FeatureRange((-1.0,), (1.0,))
+        everything = torch.arange(dataset.hypergraph.num_nodes)
+        cause = usual.most_extreme(dataset, nodes) or usual.most_extreme(dataset, everything)
+        shown = ", ".join(f"'{dataset.node_ids[node]}'" for node in nodes[:_SHOWN_NODES].tolist())
+        problem = (
+            f"The outputs of a model must be finite. They are not for {len(nodes)} of {len(everything)} nodes of "
+            f"'{dataset.name}', first {shown}{', ...' if len(nodes) > _SHOWN_NODES else ''}."
+        )
+        if cause is None:
+            return DataError(
+                f"{problem} All features are in the range of the training.",
+                remedy="Check the weights of the hyperedges, or train again.",
+            )
+        node, column, value = cause
+        where = f"'{feature_name(dataset, column)}', with the value {value:.6g}"
+        if known is not None:
+            where = known.describe(dataset, column, value)
+        return DataError(
+            f"{problem} The likely cause is column {where}, at node '{dataset.node_ids[node]}'.",
+            remedy="Correct the value, or train on data with such values.",
+        )
 
     def fitted(self, dataset: NodeDataset) -> NodeDataset:
         """Select the model's feature columns in the model's order, if model and dataset have column names.
@@ -143,9 +200,22 @@ class Pretrained:
                 "train_config": asdict(self.config),
                 "feature_scaling": None if self.scaling is None else asdict(self.scaling),
                 "reading": self.reading,
+                "feature_range": None if self.feature_range is None else asdict(self.feature_range),
             }
             write_json(record, temporary / _CONFIG)
         return target
+
+
+def model_sha256(folder: Path) -> dict[str, str]:
+    """Hash the files of a model folder, by name.
+
+    Raises:
+        DataError: if a file cannot be read.
+    """
+    try:
+        return {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in (_WEIGHTS, _CONFIG)}
+    except OSError as error:
+        raise DataError(f"The model's files must be readable. Cause: {error}.", path=folder, remedy=_COPY) from error
 
 
 def is_pretrained(folder: Path) -> bool:
@@ -194,17 +264,65 @@ def from_pretrained(folder: Path | str) -> Pretrained:
 
 def _check_counts(pretrained: Pretrained, path: Path) -> None:
     features, outputs = pretrained.model.in_features, pretrained.model.num_classes
-    scaling, objective = pretrained.scaling, pretrained.objective
+    scaling, objective, usual = pretrained.scaling, pretrained.objective, pretrained.feature_range
+    regression = objective.task == "regression"
+
+    def damaged(problem: str) -> DataError:
+        return DataError(problem, path=path, remedy=_COPY)
+
     for what, values, count in (
         ("class_names", pretrained.class_names, outputs),
         ("feature_names", pretrained.feature_names, features),
         ("feature_scaling", None if scaling is None else scaling.mean, features),
         ("feature_scaling", None if scaling is None else scaling.scale, features),
-        ("objective", objective.mean if objective.task == "regression" else None, outputs),
-        ("objective", objective.scale if objective.task == "regression" else None, outputs),
+        ("feature_range", None if usual is None or len(usual.low) == 1 else usual.low, features),
+        ("feature_range", None if usual is None or len(usual.high) == 1 else usual.high, features),
+        ("objective", objective.mean if regression else None, outputs),
+        ("objective", objective.scale if regression else None, outputs),
     ):
         if values is not None and len(values) != count:
-            raise DataError(f"'{what}' must have {count} entries. Got {len(values)}.", path=path, remedy=_COPY)
+            raise damaged(f"'{what}' must have {count} entries. Got {len(values)}.")
+        wrong = [value for value in values or () if isinstance(value, float) and not math.isfinite(value)]
+        if wrong:
+            raise damaged(f"The numbers of '{what}' must be finite. Got {wrong[0]}.")
+    if objective.num_outputs != outputs:
+        raise damaged(f"The model must have the {objective.num_outputs} outputs of its objective. It has {outputs}.")
+    for what, deviations in (("feature_scaling", scaling.scale if scaling else ()), ("objective", objective.scale)):
+        if any(value <= 0 for value in deviations):
+            raise damaged(f"The deviations of '{what}' must be more than 0. Got {min(deviations)}.")
+    for column in pretrained.feature_names or ():
+        if not isinstance(column, str):
+            raise damaged(f"The name of a feature column must be text. Got {column!r}.")
+    names = pretrained.class_names or ()
+    for name in names:
+        if type(name) not in (str, int):  # a boolean is an int
+            raise damaged(f"A class name must be text or a whole number. Got {name!r}.")
+    if len(set(names)) < len(names):
+        raise damaged(f"Class names must be unique. {Counter(names).most_common(1)[0][0]!r} occurs twice.")
+
+
+def _check_weights(tensors: Tensors, expected: Tensors, path: Path) -> None:
+    """Check that tensors are floating point where those of the model are, and finite.
+
+    Raises:
+        DataError: if not; the message names the tensor.
+    """
+    for name, tensor in tensors.items():
+        kind = expected[name].dtype if name in expected else torch.float32
+        kinds = _FLOATS if kind.is_floating_point else (kind,)
+        if tensor.dtype not in kinds:
+            allowed = ", ".join(str(kind).removeprefix("torch.") for kind in kinds)
+            given = str(tensor.dtype).removeprefix("torch.")
+            raise DataError(
+                f"The weights must be of type {allowed}. '{name}' is of type {given}.", path=path, remedy=_COPY
+            )
+        if not bool(tensor.isfinite().all()):
+            count = int((~tensor.isfinite()).sum())
+            raise DataError(
+                f"The weights of a model must be finite. '{name}' has {count} values that are not.",
+                path=path,
+                remedy=f"{_COPY} If the original has them too, train again.",
+            )
 
 
 def _from_record(record: JsonObject, folder: Path) -> Pretrained:
@@ -215,11 +333,15 @@ def _from_record(record: JsonObject, folder: Path) -> Pretrained:
         **record["model_config"],
     )
     tensors, _ = read_tensors(folder / _WEIGHTS, _COPY)
+    _check_weights(tensors, model.state_dict(), folder / _WEIGHTS)
     types = {tensor.dtype for tensor in tensors.values() if tensor.is_floating_point()}
     if len(types) == 1:
         model.to(types.pop())  # the saved type, because load_state_dict would round to 32 bits
     model.load_state_dict(tensors)
-    scaling = record["feature_scaling"]
+    scaling, usual = record["feature_scaling"], record.get("feature_range")
+    for name in ("class_names", "feature_names"):
+        if not isinstance(record[name], list | None):
+            raise TypeError(f"'{name}' must be a list. Got {record[name]!r}")
     return Pretrained(
         name=record["model_type"],
         model=model.eval(),
@@ -229,4 +351,5 @@ def _from_record(record: JsonObject, folder: Path) -> Pretrained:
         feature_names=None if record["feature_names"] is None else tuple(record["feature_names"]),
         scaling=None if scaling is None else configure(Scaling, scaling),
         reading=record.get("reading", {}),
+        feature_range=None if usual is None else configure(FeatureRange, usual),
     )

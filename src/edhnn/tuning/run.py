@@ -30,7 +30,7 @@ from edhnn.errors import EdhnnError, MissingDependencyError, StoppedError, Usage
 from edhnn.io.files import DelayedBar
 from edhnn.io.tensors import read_training_data, write_training_data
 from edhnn.parallel import locked, run_processes
-from edhnn.runs.folder import RunFolder, write_splits
+from edhnn.runs.folder import read_splits, write_splits
 from edhnn.runs.plan import Plan, choose_splits, plan_from_json
 from edhnn.runs.run import choose_jobs
 from edhnn.training.config import TrainConfig
@@ -335,7 +335,7 @@ def work_in_folder(path: str, device: str, should_stop: Callable[[], bool]) -> N
     record: JsonObject = json.loads((folder / "search.json").read_text(encoding="utf-8"))
     storage, plan, fixed = record.pop("storage"), plan_from_json(record.pop("plan")), tuple(record.pop("fixed"))
     search = Search(plan=plan, fixed=fixed, **record)
-    dataset, splits = read_training_data(folder / "inputs.safetensors"), RunFolder(folder).read_splits()
+    dataset, splits = read_training_data(folder / "inputs.safetensors"), read_splits(folder / "splits.npz")
     judge = ValidationScore(dataset, splits, plan.train, find_device(device))
     facts = search.facts(dataset.name, judge.sha256())
     with quiet():
