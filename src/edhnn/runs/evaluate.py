@@ -20,6 +20,7 @@ from edhnn.data.fingerprints import NodeHashes, dataset_sha256, node_hashes
 from edhnn.errors import DataError
 from edhnn.io.files import atomic_file
 from edhnn.io.json_files import finite
+from edhnn.io.tensors import read_npy
 from edhnn.runs.folder import RunFolder
 from edhnn.runs.predict import Ensemble, load_models, mean_of
 from edhnn.training.inputs import Device
@@ -52,19 +53,20 @@ def seen_nodes(folder: RunFolder, num_nodes: int, dataset: NodeDataset, splits: 
     hashes, run_hashes = node_hashes(dataset), _read_hashes(folder, num_nodes)
     if not np.isin(hashes, run_hashes).any():
         return [torch.zeros(len(hashes), dtype=torch.bool)] * len(splits)
-    parts = folder.read_splits()
+    parts = folder.read_splits(folder.plan()[0].num_splits, num_nodes)
     learned = [torch.cat([parts[number].train, parts[number].valid]).numpy() for number in splits]
     return [torch.from_numpy(np.isin(hashes, run_hashes[nodes])) for nodes in learned]
 
 
 def _read_hashes(folder: RunFolder, num_nodes: int) -> NodeHashes:
     try:
-        hashes: NodeHashes = np.load(folder.nodes, allow_pickle=False)
+        hashes: NodeHashes = read_npy(folder.nodes)
         if hashes.shape != (num_nodes,) or hashes.dtype != np.uint64:
             raise ValueError(f"got an array of {hashes.dtype} of shape {list(hashes.shape)}")
-    except (OSError, ValueError) as error:
+    except ValueError as error:
+        cause = error.problem if isinstance(error, DataError) else str(error)
         raise DataError(
-            f"The file must hold a number for each node of the run. Cause: {error}.",
+            f"The file must hold a number for each node of the run. Cause: {cause.rstrip('.')}.",
             path=folder.nodes,
             remedy="Resume the run to write the file again.",
         ) from error
@@ -113,11 +115,12 @@ def evaluate_run(
     if not len(known):
         raise DataError(f"An evaluation needs labels. All nodes of '{dataset.name}' are unlabelled.")
     run, numbers = _origin(path, split, len(models.members))
-    recorded = run.plan()[1]["dataset"] if run is not None else {}
+    plan, record = run.plan() if run is not None else (None, {})
+    recorded = record.get("dataset", {})
     same_data = run is not None and bool(recorded["sha256"] == dataset_sha256(fitted))
     seen = [torch.zeros(len(known), dtype=torch.bool)] * len(models.members)
-    if run is not None and same_data:
-        splits = run.read_splits()
+    if run is not None and plan is not None and same_data:
+        splits = run.read_splits(plan.num_splits, dataset.hypergraph.num_nodes)
         tests = [splits[number].test for number in numbers]
         seen = [~torch.isin(known, test) for test in tests]
     else:

@@ -16,13 +16,10 @@ checkpoint on resumption, or written under another name and renamed.
 
 from __future__ import annotations
 
-import json
-import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, final
-from zipfile import BadZipFile
+from typing import Any, Final, final
 
 import msgspec
 import numpy as np
@@ -30,16 +27,20 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from edhnn.configuration import Count
+from edhnn.data.limits import Limits
 from edhnn.data.splits import Split
 from edhnn.errors import DataError, UsageError
-from edhnn.io.files import atomic_file, check_folder
-from edhnn.io.json_files import describe_error, read_json, write_json
-from edhnn.runs.plan import RUN_FORMAT, Plan, plan_from_json
+from edhnn.io.files import atomic_file, check_folder, read_document
+from edhnn.io.json_files import describe_error, parse_json, read_json, write_json
+from edhnn.io.tensors import read_npz
+from edhnn.runs.plan import RUN_FORMAT, Plan, RecordedDataset, plan_from_json
 from edhnn.training.inputs import Inputs
 from edhnn.training.pretrained import Pretrained, from_pretrained
 from edhnn.typing import JsonObject
 
 _FIRST_FILES = ("splits.npz", "nodes.npy", "splits", "lock")
+_MAX_LINES_BYTES: Final = 4 * 2**30
 
 
 @final
@@ -68,9 +69,18 @@ class SplitFolder:
         """Whether the split needs no more training."""
         return self.result.is_file()
 
+    def read_lines(self, *, keepends: bool = False) -> list[bytes]:
+        """Read the lines of all epochs; none if the file does not exist."""
+        if not self.metrics.exists():
+            return []
+        try:
+            return read_document(self.metrics, _MAX_LINES_BYTES).splitlines(keepends=keepends)
+        except UsageError as error:
+            raise DataError(str(error), remedy=self.remedy) from error
+
     def cut_metrics(self, epochs: int) -> None:
         """Remove the lines after the given number of epochs; training writes them again after a resumption."""
-        lines = self.metrics.read_bytes().splitlines(keepends=True) if self.metrics.is_file() else []
+        lines = self.read_lines(keepends=True)
         if len(lines) < epochs:
             raise DataError(
                 f"The file must have a line for each of the {epochs} epochs of the checkpoint. Got {len(lines)}.",
@@ -139,35 +149,49 @@ class RunFolder:
         record = read_json(self.config)
         _check_format(record, self.path)
         try:
-            for name in ("name", "task", "sha256"):
-                record["dataset"][name]
+            msgspec.convert(record.get("dataset"), RecordedDataset)
             return plan_from_json(record), record
-        except (KeyError, TypeError, AttributeError, UsageError) as error:
+        except (UsageError, msgspec.ValidationError) as error:
             raise DataError(
                 f"The file must be the configuration of a run. Cause: {describe_error(error)}.",
                 path=self.config,
                 remedy="Copy the run folder again, or train in another folder.",
             ) from error
 
-    def read_splits(self) -> list[Split]:
+    def read_splits(self, num_splits: int, num_nodes: int) -> list[Split]:
         """Read the splits of the run.
 
+        Args:
+            num_splits: Number of splits of the run.
+            num_nodes: Number of nodes of its dataset.
+
         Raises:
-            DataError: if the file is missing or damaged.
+            DataError: if the file is missing or damaged, or does not fit the run.
         """
+        state = "damaged" if self.splits.exists() else "missing"
         try:
-            with self.splits.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
-                return [
-                    Split(*(torch.from_numpy(arrays[f"{part}_{k}"]) for part in ("train", "valid", "test")))
-                    for k in range(len(arrays.files) // 3)
-                ]
-        except (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError, BadZipFile, zlib.error) as error:
-            state = "damaged" if self.splits.is_file() else "missing"
+            arrays = read_npz(self.splits, Limits())
+            names = [f"{part}_{k}" for k in range(num_splits) for part in ("train", "valid", "test")]
+            if set(names) != set(arrays):
+                raise ValueError("the number of splits is not that of the run")
+            for name in names:
+                _check_nodes(arrays[name], num_nodes)
+            numbers = iter(torch.from_numpy(arrays[name]) for name in names)
+            return [Split(train, valid, test) for train, valid, test in zip(numbers, numbers, numbers, strict=True)]
+        except ValueError as error:
+            cause = error.problem if isinstance(error, DataError) else str(error)
             raise DataError(
-                f"The file must hold the node numbers of every split. It is {state}.",
+                f"The file must hold the node numbers of every split. It is {state}. Cause: {cause.rstrip('.')}.",
                 path=self.splits,
                 remedy="Delete it and resume the run to write it again.",
             ) from error
+
+
+def _check_nodes(numbers: Any, num_nodes: int) -> None:
+    if numbers.dtype != np.int64 or numbers.ndim != 1 or not len(numbers):
+        raise ValueError(f"got {numbers.dtype} of shape {list(numbers.shape)}")
+    if not 0 <= numbers.min() <= numbers.max() < num_nodes:
+        raise ValueError(f"got node numbers {numbers.min()} to {numbers.max()}, with {num_nodes} nodes")
 
 
 def write_splits(splits: Sequence[Split], path: Path) -> None:
@@ -248,7 +272,7 @@ class _Result(msgspec.Struct):
     metric: str
     test: dict[str, float | None]
     valid: dict[str, float | None]
-    best_epoch: int
+    best_epoch: Count
     seconds: float
     num_parameters: int
     peak_memory: int | None
@@ -272,6 +296,17 @@ def read_result(split: SplitFolder) -> JsonObject:
     return record
 
 
+class _Epoch(msgspec.Struct):
+    """A line of ``metrics.jsonl``."""
+
+    split: int
+    epoch: int
+    loss: float | None
+    train: dict[str, float | None]
+    valid: dict[str, float | None]
+    best_epoch: Count
+
+
 def read_metrics(split: SplitFolder, metric: str) -> list[JsonObject]:
     """Read the epochs of a split.
 
@@ -279,14 +314,12 @@ def read_metrics(split: SplitFolder, metric: str) -> list[JsonObject]:
         DataError: if a line is damaged, or the file has no lines.
     """
     records: list[JsonObject] = []
-    lines = split.metrics.read_bytes().splitlines() if split.metrics.is_file() else []
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(split.read_lines(), 1):
         try:
-            record = json.loads(line)
-            for part in ("train", "valid"):
-                record[part][metric]
-            valid = record["epoch"] == number and 1 <= record["best_epoch"] <= number and "loss" in record
-        except (ValueError, TypeError, KeyError):
+            record = parse_json(line)
+            epoch = msgspec.convert(record, _Epoch)
+            valid = epoch.epoch == number >= epoch.best_epoch and metric in epoch.train and metric in epoch.valid
+        except ValueError:
             valid = False
         if not valid:
             raise DataError(

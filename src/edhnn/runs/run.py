@@ -172,9 +172,9 @@ def train_split(
         DivergedError: if the loss stops being finite; the best model so far is in the folder.
     """
     folder.path.mkdir(parents=True, exist_ok=True)
-    state = read_state(folder.state) if folder.state.is_file() else None
-    folder.cut_metrics(0 if state is None else state.epoch)
     model = plan.make_model(dataset, objective, number)
+    state = read_state(folder.state, model) if folder.state.exists() else None
+    folder.cut_metrics(0 if state is None else state.epoch)
     pretrained = Pretrained(
         name=plan.model,
         model=model,
@@ -279,7 +279,8 @@ def work(path: str, device: str, should_stop: Callable[[], bool]) -> None:
     torch.set_num_threads(1)
     folder = RunFolder(Path(path))
     plan, _ = folder.plan()
-    dataset, splits = read_training_data(folder.inputs), folder.read_splits()
+    dataset = read_training_data(folder.inputs)
+    splits = folder.read_splits(plan.num_splits, dataset.hypergraph.num_nodes)
     inputs = make_inputs(dataset, plan.train).to(find_device(device))
     for wait in (0.0, _FOREVER):  # first the free splits, then those that another process may give up
         for number, split in enumerate(splits):

@@ -6,20 +6,25 @@ code from it.
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Final, final
+from typing import Annotated, Any, Final, final
 
+import msgspec
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn.modules.module import register_module_parameter_registration_hook
 
-from edhnn.configuration import configure
+from edhnn.configuration import Count, Natural, configure
 from edhnn.data.dataset import NodeDataset, select_columns
 from edhnn.errors import DataError, UsageError
 from edhnn.io.files import atomic_folder, refuse_foreign
 from edhnn.io.json_files import describe_error, read_json, write_json
-from edhnn.io.tensors import read_tensors, write_tensors
+from edhnn.io.tensors import Tensors, read_tensors, write_tensors
 from edhnn.models.base import HypergraphModel
 from edhnn.models.registry import make_model
 from edhnn.training.config import TrainConfig
@@ -30,6 +35,29 @@ from edhnn.typing import JsonObject, NodeOrEdgeId
 FORMAT: Final = 1
 _WEIGHTS, _CONFIG = "model.safetensors", "config.json"
 _COPY: Final = "Copy the model folder again."
+
+
+class _Reading(msgspec.Struct):
+    """How the training data were read; other keys are not used."""
+
+    label_columns: list[str] | None = None
+    feature_noise: Annotated[float, msgspec.Meta(ge=0)] | None = None
+    feature_seed: Natural | None = None
+
+
+class _Record(msgspec.Struct, kw_only=True):
+    """The content of ``config.json``."""
+
+    model_type: str
+    model_config: dict[str, Any]
+    in_features: Count
+    num_classes: Count
+    class_names: list[int | str] | None
+    feature_names: list[str] | None
+    objective: dict[str, Any]
+    train_config: dict[str, Any]
+    feature_scaling: Scaling | None
+    reading: dict[str, Any] = {}
 
 
 @final
@@ -183,8 +211,11 @@ def from_pretrained(folder: Path | str) -> Pretrained:
             remedy="Use that version of edhnn.",
         )
     try:
-        pretrained = _from_record(record, folder)
-    except (KeyError, TypeError, AttributeError, RuntimeError, UsageError) as error:
+        pretrained = _from_record(msgspec.convert(record, _Record), folder)
+        msgspec.convert(pretrained.reading, _Reading)
+    except DataError:
+        raise
+    except (TypeError, RuntimeError, OverflowError, UsageError, msgspec.ValidationError) as error:
         raise DataError(
             f"The model does not match its configuration. Cause: {describe_error(error)}.", path=folder, remedy=_COPY
         ) from error
@@ -207,26 +238,44 @@ def _check_counts(pretrained: Pretrained, path: Path) -> None:
             raise DataError(f"'{what}' must have {count} entries. Got {len(values)}.", path=path, remedy=_COPY)
 
 
-def _from_record(record: JsonObject, folder: Path) -> Pretrained:
-    model = make_model(
-        record["model_type"],
-        in_features=record["in_features"],
-        num_classes=record["num_classes"],
-        **record["model_config"],
-    )
+def _from_record(record: _Record, folder: Path) -> Pretrained:
     tensors, _ = read_tensors(folder / _WEIGHTS, _COPY)
+    with _bounded_by(tensors):
+        model = make_model(
+            record.model_type, in_features=record.in_features, num_classes=record.num_classes, **record.model_config
+        )
     types = {tensor.dtype for tensor in tensors.values() if tensor.is_floating_point()}
     if len(types) == 1:
         model.to(types.pop())  # the saved type, because load_state_dict would round to 32 bits
     model.load_state_dict(tensors)
-    scaling = record["feature_scaling"]
     return Pretrained(
-        name=record["model_type"],
+        name=record.model_type,
         model=model.eval(),
-        objective=configure(Objective, record["objective"]),
-        config=configure(TrainConfig, record["train_config"]),
-        class_names=None if record["class_names"] is None else tuple(record["class_names"]),
-        feature_names=None if record["feature_names"] is None else tuple(record["feature_names"]),
-        scaling=None if scaling is None else configure(Scaling, scaling),
-        reading=record.get("reading", {}),
+        objective=configure(Objective, record.objective),
+        config=configure(TrainConfig, record.train_config),
+        class_names=None if record.class_names is None else tuple(record.class_names),
+        feature_names=None if record.feature_names is None else tuple(record.feature_names),
+        scaling=record.feature_scaling,
+        reading=record.reading,
     )
+
+
+@contextmanager
+def _bounded_by(weights: Tensors) -> Iterator[None]:
+    """Stop the building of a model that has more parameters than its weights, before it takes all memory or time."""
+    thread, left = threading.get_ident(), {"tensors": len(weights), "numbers": sum(w.numel() for w in weights.values())}
+
+    def count(module: nn.Module, name: str, parameter: object) -> None:
+        del module, name
+        if parameter is None or threading.get_ident() != thread:
+            return
+        left["tensors"] -= 1
+        left["numbers"] -= parameter.numel()  # type: ignore[attr-defined]
+        if min(left.values()) < 0:
+            raise UsageError(f"the configuration describes more parameters than {_WEIGHTS} has")
+
+    hook = register_module_parameter_registration_hook(count)
+    try:
+        yield
+    finally:
+        hook.remove()

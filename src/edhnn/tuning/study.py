@@ -28,6 +28,7 @@ from optuna.trial import FrozenTrial, Trial, TrialState
 from sqlalchemy.exc import DatabaseError
 
 from edhnn.errors import DataError, EdhnnError, UsageError
+from edhnn.io.files import open_existing
 from edhnn.models.registry import MODELS
 from edhnn.parallel import locked
 from edhnn.seeding import derive_seed
@@ -98,8 +99,8 @@ def open_storage(path: Path) -> RDBStorage:
         DataError: if the file is not such a file; it is not changed.
     """
     remedy = "Choose another file with `storage=`."
-    if path.is_file():
-        with path.open("rb") as stream:
+    if path.exists():
+        with open_existing(path) as stream:
             if stream.read(len(_JOURNAL)) == _JOURNAL:
                 raise DataError(
                     "The file is an Optuna journal of an earlier version of edhnn. This version uses SQLite.",
