@@ -214,9 +214,10 @@ def _check_same_run(old: JsonObject, new: JsonObject, folder: Path) -> None:
             "which may give other numbers. Resume with that version, or train in another folder."
         )
     before, now = dict(_leaves(old)), dict(_leaves(new))
-    names = [name for name in before if name not in ("origin", "dataset.source") and now.get(name) != before[name]]
+    ignored = ("origin", "dataset.source")
+    names = [name for name in {**before, **now} if name not in ignored and now.get(name) != before.get(name)]
     if names:
-        shown = "; ".join(f"{name} is {before[name]!r} there, {now.get(name)!r} here" for name in names[:5])
+        shown = "; ".join(f"{name} is {before.get(name)!r} there, {now.get(name)!r} here" for name in names[:5])
         raise UsageError(f"'{folder}' holds a different run: {shown}. Use the same settings, or choose another folder.")
 
 
