@@ -65,7 +65,7 @@ def test_a_damaged_configuration_of_a_run_raises(run, edit, words):
     [
         (lambda facts: facts.update(objective=None), "does not match its configuration"),
         (lambda facts: facts.pop("model_type"), "missing required field `model_type`"),
-        (lambda facts: facts["train_config"].update(epochs=0), "'epochs' must be"),
+        (lambda facts: facts["train_config"].update(epochs=0), "'epochs' must lie in"),
         (lambda facts: facts.update(class_names=["blue"]), "'class_names' must have 2 entries. Got 1"),
         (lambda facts: facts.update(feature_names=["a"]), "'feature_names' must have 6 entries. Got 1"),
     ],

@@ -1,4 +1,4 @@
-"""Edited run, model and tuning folders: every edit gives an `EdhnnError` or a correct result, and none waits forever."""
+"""Edited run, model and tuning folders: each edit gives an `EdhnnError` or a correct result, and none waits forever."""
 
 import copy
 import json

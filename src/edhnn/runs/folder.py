@@ -67,7 +67,7 @@ class SplitFolder:
     @property
     def finished(self) -> bool:
         """Whether the split needs no more training."""
-        return self.result.is_file()
+        return self.result.exists()
 
     def read_lines(self, *, keepends: bool = False) -> list[bytes]:
         """Read the lines of all epochs; none if the file does not exist."""

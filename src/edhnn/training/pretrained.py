@@ -178,7 +178,7 @@ class Pretrained:
 
 def is_pretrained(folder: Path) -> bool:
     """Return whether a folder holds a single model; otherwise it may be a run folder."""
-    return (folder / _WEIGHTS).is_file()
+    return (folder / _WEIGHTS).exists()
 
 
 def from_pretrained(folder: Path | str) -> Pretrained:
@@ -217,7 +217,9 @@ def from_pretrained(folder: Path | str) -> Pretrained:
         raise
     except (TypeError, RuntimeError, OverflowError, UsageError, msgspec.ValidationError) as error:
         raise DataError(
-            f"The model does not match its configuration. Cause: {describe_error(error)}.", path=folder, remedy=_COPY
+            f"The model does not match its configuration. Cause: {describe_error(error).rstrip('.')}.",
+            path=folder,
+            remedy=_COPY,
         ) from error
     _check_counts(pretrained, folder / _CONFIG)
     return pretrained
