@@ -17,6 +17,7 @@ import torch
 from edhnn import EdhnnError, Plan, TrainConfig, UsageError, from_pretrained, train
 from edhnn.io.files import need_regular, read_document
 from edhnn.runs.evaluate import evaluate_run
+from edhnn.runs.folder import RunFolder, read_result
 from edhnn.runs.plan import make_plan, parse_settings
 from edhnn.runs.predict import load_models
 
@@ -85,14 +86,17 @@ def attempt(*calls):
                 assert str(error)
 
 
-@pytest.mark.parametrize("name", ["config.json", f"{MODEL}/config.json"])
-def test_every_edited_field_gives_an_answer(run, tiny, name):
-    path = run / name
-    content = json.loads(path.read_text())
-    for place in places(content):
-        for value in VALUES:
-            path.write_text(json.dumps(edited(content, place, value)))
-            attempt(lambda: load_models(run), lambda: evaluate_run(run, tiny))
+def test_every_edited_field_gives_an_answer(run):
+    for path, read in (
+        (run / "config.json", lambda: RunFolder(run).plan()),
+        (run / MODEL / "config.json", lambda: from_pretrained(run / MODEL)),
+        (run / "splits/00/result.json", lambda: read_result(RunFolder(run).split(0))),
+    ):
+        content = json.loads(path.read_text())
+        for place in places(content):
+            for value in VALUES:
+                path.write_text(json.dumps(edited(content, place, value)))
+                attempt(read)
 
 
 @pytest.mark.parametrize(
