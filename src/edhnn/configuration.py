@@ -22,6 +22,12 @@ from edhnn.errors import UsageError, unknown_name
 
 Count = Annotated[int, Meta(ge=1)]
 """A whole number of at least 1."""
+Depth = Annotated[int, Meta(ge=1, le=1000)]
+"""A number of layers or iterations: at least 1, and at most 1000, so that a mistyped number does not run for days."""
+Layers = Annotated[int, Meta(ge=0, le=1000)]
+"""A number of layers that may be 0."""
+Width = Annotated[int, Meta(ge=1, le=2**16)]
+"""A number of columns of a layer: at least 1, and at most 65536, so that a mistyped number does not fill the memory."""
 Natural = Annotated[int, Meta(ge=0)]
 """A whole number of at least 0."""
 Fraction = Annotated[float, Meta(ge=0, le=1)]

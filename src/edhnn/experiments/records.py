@@ -14,17 +14,19 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, final
+from typing import BinaryIO, Final, final
 
 import msgspec
 
-from edhnn.errors import DataError
-from edhnn.io.files import check_folder
-from edhnn.io.json_files import json_line
+from edhnn.data.limits import size_in_words
+from edhnn.errors import DataError, LimitError
+from edhnn.io.files import check_folder, need_regular, open_existing
+from edhnn.io.json_files import json_line, parse_json
 from edhnn.parallel import locked
 from edhnn.typing import JsonObject
 
 FORMAT = 1
+_MAX_BYTES: Final = 4 * 2**30
 
 
 class _Train(msgspec.Struct):
@@ -115,6 +117,8 @@ class Records:
         """Append a record; other processes may append at the same time."""
         self.folder.mkdir(parents=True, exist_ok=True)
         path = self.folder / f"{experiment}.jsonl"
+        if path.exists():
+            need_regular(path)
         with locked(self.work_folder / "append.lock", wait=600.0) as acquired:
             if not acquired:
                 raise DataError("Cannot append a record: another process held the lock for ten minutes.", path=path)
@@ -126,7 +130,10 @@ class Records:
 
     def _refresh(self) -> None:
         """Read the appended lines of all files; read everything again if a file shrank, was replaced or removed."""
-        status = {path: path.stat() for path in sorted(self.folder.glob("*.jsonl"))}
+        paths = sorted(self.folder.glob("*.jsonl"))
+        for path in paths:
+            need_regular(path)
+        status = {path: path.stat() for path in paths}
         if any(
             path not in status or status[path].st_ino != known.inode or status[path].st_size < known.end
             for path, known in self._progress.items()
@@ -142,9 +149,11 @@ class Records:
 
 def _read_new_lines(path: Path, progress: _Progress) -> Iterator[JsonObject]:
     """Yield the records of the complete lines that were not read before."""
-    with path.open("rb") as stream:
+    with open_existing(path) as stream:
         stream.seek(progress.end)
-        content = stream.read()
+        content = stream.read(_MAX_BYTES + 1)
+    if len(content) > _MAX_BYTES:
+        raise LimitError(f"A file of records must be at most {size_in_words(_MAX_BYTES)}. It is larger.", path=path)
     if not progress.ended and content.startswith(b"\n"):
         content, progress.end, progress.ended = content[1:], progress.end + 1, True
     *lines, last = content.split(b"\n")
@@ -160,8 +169,8 @@ def _parse(line: bytes, path: Path, number: int) -> JsonObject:
     """Parse a line and check that it is a record."""
     where = f"line {number}"
     try:
-        record: JsonObject = msgspec.json.decode(line, type=dict)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        record: JsonObject = msgspec.convert(parse_json(line), dict)
+    except ValueError as error:
         raise DataError(f"The line is not a JSON object. Cause: {error}.", path=path, where=where) from error
     if record.get("format") != FORMAT:
         raise DataError(
@@ -188,10 +197,9 @@ def seconds_of(record: JsonObject) -> float:
 def _is_complete(line: bytes) -> bool:
     """Return whether a line without a newline is complete; an incomplete one is not valid JSON."""
     try:
-        msgspec.json.decode(line, type=dict)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return isinstance(parse_json(line), dict)
+    except ValueError:
         return False
-    return True
 
 
 def _complete_last_line(stream: BinaryIO) -> None:

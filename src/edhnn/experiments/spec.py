@@ -10,17 +10,18 @@ The paper's numbers are in one file per table: ``[row]`` ``column = {mean, std}`
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Any, Literal, final
+from typing import Annotated, Any, Literal, final
 
 import msgspec
 
 from edhnn.errors import DataError, UsageError, unknown_name
+from edhnn.io.files import need_utf8, read_document
+from edhnn.io.json_files import parse_toml
 
 
 class Number(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -99,8 +100,8 @@ def parse_published(text: str, name: str) -> Published:
         DataError: if the text is invalid; the message names the row.
     """
     try:
-        content = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+        content = parse_toml(text)
+    except ValueError as error:
         raise DataError(f"The file is not valid TOML. Cause: {error}.", path=name) from error
     unit = content.pop("unit", "")
     if not isinstance(unit, str):
@@ -212,7 +213,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     show: Literal["table", "lines"] = "table"
     axis: str = ""
     published: str = ""
-    splits: int = 10
+    splits: Annotated[int, msgspec.Meta(le=10_000)] = 10
     train: dict[str, Any] = {}
     notes: list[str] = []
     row: list[Row]
@@ -279,12 +280,7 @@ def packaged_experiment(name: str) -> Experiment:
 
 def read_experiment(path: Path) -> Experiment:
     """Read an experiment from a file."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError as error:
-        raise UsageError(f"File not found: '{path}'.") from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"Cannot read '{path}'. Cause: {error}.") from error
+    text = need_utf8(read_document(path), "An experiment", path)
     if not _PLAIN_NAME.fullmatch(path.stem):
         raise UsageError(
             f"The name of an experiment file may contain only letters, digits, '.', '-' and '_'. Got '{path.name}'."
@@ -295,8 +291,8 @@ def read_experiment(path: Path) -> Experiment:
 def parse_experiment(text: str, name: str, path: Path | None) -> Experiment:
     """Parse an experiment from TOML text and check it."""
     try:
-        content = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+        content = parse_toml(text)
+    except ValueError as error:
         raise DataError(f"The experiment '{name}' is not valid TOML. Cause: {error}.", path=path) from error
     _check_keys(content, name)
     try:

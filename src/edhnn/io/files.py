@@ -10,6 +10,7 @@ import gzip
 import io
 import os
 import shutil
+import stat
 import sys
 import tempfile
 import time
@@ -28,17 +29,52 @@ from edhnn.typing import ByteWriter
 
 _BAR_APPEARS_AFTER = 1.0  # seconds
 _GZIP_MAGIC = b"\x1f\x8b"
+_KINDS = (
+    (stat.S_ISDIR, "folder"),
+    (stat.S_ISFIFO, "pipe"),
+    (stat.S_ISSOCK, "socket"),
+    (stat.S_ISCHR, "device"),
+    (stat.S_ISBLK, "device"),
+)
+MAX_DOCUMENT_BYTES = 256 * 2**20
+"""The largest JSON or TOML document that is read as a whole."""
 
 
 def open_existing(path: Path) -> io.BufferedReader:
-    """Open a file for reading, or raise a `UsageError` if that is impossible."""
+    """Open a regular file for reading, or raise a `UsageError` if that is impossible."""
+    need_regular(path)
+    with usage_errors(path, "read"):
+        return path.open("rb")
+
+
+def need_regular(path: Path) -> None:
+    """Raise a `UsageError` unless a path is a regular file: opening a pipe may wait forever, and a device may not end.
+
+    Every reader calls this before it opens a file.
+    """
     with usage_errors(path, "read"):
         try:
-            return path.open("rb")
-        except FileNotFoundError as error:
+            mode = path.stat().st_mode
+        except (FileNotFoundError, NotADirectoryError) as error:
             raise UsageError(f"File not found: '{path}'.") from error
-        except IsADirectoryError as error:
-            raise UsageError(f"'{path}' must be a file. It is a folder.") from error
+    if not stat.S_ISREG(mode):
+        kind = next((name for test, name in _KINDS if test(mode)), "special file")
+        remedy = " Save its content in a file first." if kind == "pipe" else ""
+        raise UsageError(f"'{path}' must be a file. It is a {kind}.{remedy}")
+
+
+def read_document(path: Path, max_bytes: int = MAX_DOCUMENT_BYTES) -> bytes:
+    """Read the whole content of a regular file.
+
+    Raises:
+        UsageError: if the file cannot be read.
+        LimitError: if it is larger than ``max_bytes``.
+    """
+    with open_existing(path) as stream, usage_errors(path, "read"):
+        content = stream.read(max_bytes + 1)
+    if len(content) > max_bytes:
+        raise LimitError(f"The file must be at most {size_in_words(max_bytes)}. It is larger.", path=path)
+    return content
 
 
 @contextmanager

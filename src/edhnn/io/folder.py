@@ -8,14 +8,10 @@ source.json          name, counts, task, names of classes and of label and featu
 ids.json.gz          {"nodes": [...], "hyperedges": [...]} unless the ids are the numbers 0, 1, ...
 weights.npz          `edge_weight` and `incidence_weight`, the latter in the order of the hyperedge lines
 attributes.json.gz   {"nodes": {name: [...]}, "hyperedges": {name: [...]}}
-
-Arrays of an .npz file are never pickled, and the size in an array's header must match the file.
 """
 
 from __future__ import annotations
 
-import warnings
-import zipfile
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -39,12 +35,13 @@ from edhnn.data.fingerprints import write_integer_lines
 from edhnn.data.ids import Ids
 from edhnn.data.limits import FREE_ARRAYS, Limits
 from edhnn.data.manifest import FloatName
-from edhnn.errors import DataError, EdhnnError, LimitError
+from edhnn.errors import DataError, LimitError
 from edhnn.hypergraph.hypergraph import Hypergraph
 from edhnn.io.file_format import FileFormat
-from edhnn.io.files import atomic_folder, compressed_by_name, need_bytes, open_existing, open_limited, refuse_foreign
+from edhnn.io.files import atomic_folder, compressed_by_name, need_bytes, open_limited, refuse_foreign
 from edhnn.io.integer_lines import edge_of_each, read_integer_lines
 from edhnn.io.json_files import dropped_details, need_finite_attributes, plain, split_json
+from edhnn.io.tensors import read_npz
 from edhnn.typing import JsonObject
 
 _T = TypeVar("_T")
@@ -194,7 +191,7 @@ FORMAT = FileFormat(
 def _read_features(path: Path, source: _Source, limits: Limits) -> Tensor | None:
     if not path.exists():
         return None
-    arrays = _load_npz(path, limits)
+    arrays = read_npz(path, limits)
     kind: torch.dtype = getattr(torch, source.features_type)
     try:
         if "x" in arrays:
@@ -279,7 +276,7 @@ def _parse_labels(lines: list[str], source: _Source, *, whole: bool) -> Any:
 def _read_weights(path: Path, limits: Limits) -> tuple[Tensor | None, Tensor | None]:
     if not path.exists():
         return None, None
-    arrays = _load_npz(path, limits)
+    arrays = read_npz(path, limits)
     weights = [arrays.get(name) for name in ("edge_weight", "incidence_weight")]
     try:
         edge, incidence = (
@@ -338,36 +335,9 @@ def _ids(path: Path, kind: str, listed: list[int | str] | None, count: int) -> I
     return Ids(listed)
 
 
-def _load_npz(path: Path, limits: Limits) -> dict[str, Any]:
-    """Read the arrays of an .npz file within the limits, and refuse pickled ones."""
-    try:
-        with open_existing(path) as stream, zipfile.ZipFile(stream) as archive:
-            _need_bytes(sum(entry.file_size for entry in archive.infolist()), path, limits)
-            return {name.removesuffix(".npy"): _load_array(archive, name) for name in archive.namelist()}
-    except EdhnnError:
-        raise
-    except Exception as error:  # zip, zlib, lzma and numpy's header parser raise many classes for broken bytes
-        raise DataError(f"The file must be an .npz archive of plain arrays. Cause: {error}.", path=path) from error
-
-
 def _need_bytes(size: int, path: Path, limits: Limits) -> None:
     """Raise a `LimitError` if the arrays of a file take too many bytes for its size."""
     need_bytes(size, path.stat().st_size, path, limits, FREE_ARRAYS)
-
-
-def _load_array(archive: zipfile.ZipFile, name: str) -> Any:
-    """Read one array. The size in its header is checked against the size of its entry before memory is allocated."""
-    with archive.open(name) as stream:
-        version = np.lib.format.read_magic(stream)
-        read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")  # numpy warns about a header that Python 2 or another program wrote
-            shape, _, dtype = read_header(stream)
-        claimed = int(np.prod([int(part) for part in shape], dtype=object)) * dtype.itemsize
-        if dtype.kind not in "biufSU" or not dtype.itemsize or not 0 <= claimed <= archive.getinfo(name).file_size:
-            raise ValueError(f"the header of array '{name}' declares {claimed} bytes of {dtype}")
-    with archive.open(name) as stream:
-        return np.lib.format.read_array(stream, allow_pickle=False)
 
 
 def _as_numbers(array: Any, kind: torch.dtype) -> Any:

@@ -1,4 +1,4 @@
-"""JSON files, JSON lines, and checks for values that JSON cannot store.
+"""JSON files, JSON lines, TOML text, and checks for values that JSON cannot store.
 
 JSON has no infinity and no NaN, and encoders write null for them. So callers search for them before they encode.
 """
@@ -7,33 +7,82 @@ from __future__ import annotations
 
 import json
 import math
+import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 import numpy as np
 from torch import Tensor
 
 from edhnn.data.dataset import NodeDataset
-from edhnn.errors import DataError
-from edhnn.io.files import atomic_file
+from edhnn.errors import DataError, UsageError
+from edhnn.io.files import atomic_file, read_document
 from edhnn.typing import JsonObject
+
+_MAX_DEPTH: Final = 64
 
 
 def read_json(path: Path) -> JsonObject:
     """Read a JSON object.
 
     Raises:
-        DataError: if the file is not JSON or contains another value.
+        DataError: if the file cannot be read, is not JSON, contains another value, or is nested too deeply.
     """
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, OSError) as error:
-        raise DataError(f"The file must be JSON. Cause: {error}.", path=path) from error
+        content = parse_json(read_document(path))
+    except DataError:
+        raise
+    except UsageError as error:
+        raise DataError(f"The file cannot be read. Cause: {error}", path=path) from error
+    except ValueError as error:
+        raise DataError(f"The file must be JSON. Cause: {describe_error(error)}.", path=path) from error
     if not isinstance(content, dict):
         raise DataError(f"The file must contain a JSON object. Got {type(content).__name__}.", path=path)
     return content
+
+
+def parse_json(text: bytes | str) -> Any:
+    """Parse JSON text.
+
+    Raises:
+        ValueError: if it is not JSON, or lists and objects are nested too deeply.
+    """
+    try:
+        content = msgspec.json.decode(text)
+    except RecursionError:
+        raise _too_deep() from None
+    _check_depth(content)
+    return content
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """Parse TOML text.
+
+    Raises:
+        ValueError: if it is not TOML, or lists and tables are nested too deeply.
+    """
+    try:
+        content = tomllib.loads(text)
+    except RecursionError:
+        raise _too_deep() from None
+    _check_depth(content)
+    return content
+
+
+def _check_depth(content: Any) -> None:
+    """Check how deeply lists and objects are nested, without recursion. Later code may then use recursion."""
+    level = [content] if isinstance(content, dict | list) else []
+    for _ in range(_MAX_DEPTH):
+        values = (value for outer in level for value in (outer.values() if isinstance(outer, dict) else outer))
+        level = [value for value in values if isinstance(value, dict | list)]
+    if level:
+        raise _too_deep()
+
+
+def _too_deep() -> ValueError:
+    return ValueError(f"lists and objects must be nested at most {_MAX_DEPTH} deep")
 
 
 def write_json(content: JsonObject, path: Path) -> None:

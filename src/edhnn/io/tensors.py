@@ -1,11 +1,19 @@
-"""Safetensors files, and a dataset as one such file: the parts that worker processes need for training, without ids."""
+"""Safetensors files, NumPy files, and a dataset as one safetensors file.
+
+The dataset's file has the parts that worker processes need for training, without ids. Arrays of NumPy files are never
+pickled, and the size in an array's header must match the file.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import warnings
+import zipfile
 from pathlib import Path
+from typing import IO, Any, Final
 
+import numpy as np
 import safetensors
 import safetensors.torch
 import scipy.sparse as sp
@@ -13,11 +21,14 @@ import torch
 from torch import Tensor
 
 from edhnn.data.dataset import NodeDataset, Provenance, sparse_features
-from edhnn.errors import DataError
+from edhnn.data.limits import FREE_ARRAYS, Limits
+from edhnn.errors import DataError, EdhnnError, UsageError
 from edhnn.hypergraph.hypergraph import Hypergraph
-from edhnn.io.files import atomic_file
+from edhnn.io.files import atomic_file, need_bytes, need_regular, open_existing
 
 Tensors = dict[str, Tensor]
+_TYPES: Final = ("F64", "F32", "F16", "BF16", "I64", "I32", "I16", "I8", "U8", "BOOL")
+"""The types of tensors that are read; torch cannot compute with the others, such as 8-bit floats."""
 
 
 def write_tensors(tensors: Tensors, path: Path, metadata: dict[str, str] | None = None) -> None:
@@ -36,16 +47,76 @@ def read_tensors(path: Path, remedy: str) -> tuple[Tensors, dict[str, str]]:
         DataError: if the file is missing or damaged. The message ends with the remedy.
     """
     try:
+        need_regular(path)
         if os.fsencode(path) != str(path).encode("utf-8", "replace"):  # safetensors opens only names in UTF-8
             content = path.read_bytes()
             header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
             return safetensors.torch.load(content), header.get("__metadata__") or {}
         with safetensors.safe_open(path, framework="pt") as file:
-            return {name: file.get_tensor(name) for name in file.keys()}, file.metadata() or {}  # noqa: SIM118
-    except FileNotFoundError as error:
-        raise DataError("File not found.", path=path, remedy=remedy) from error
-    except (safetensors.SafetensorError, json.JSONDecodeError, UnicodeDecodeError) as error:
+            names = list(file.keys())
+            for name in names:
+                kind = file.get_slice(name).get_dtype()
+                if kind not in _TYPES:
+                    problem = f"A tensor must be of type {', '.join(_TYPES)}. '{name}' is of type {kind}."
+                    raise DataError(problem, path=path, remedy=remedy)
+            return {name: file.get_tensor(name) for name in names}, file.metadata() or {}
+    except UsageError as error:
+        raise DataError(str(error), remedy=remedy) from error
+    except (safetensors.SafetensorError, OSError, json.JSONDecodeError, UnicodeDecodeError) as error:
         raise DataError(f"The file must be intact safetensors. Cause: {error}.", path=path, remedy=remedy) from error
+
+
+def read_npz(path: Path, limits: Limits) -> dict[str, Any]:
+    """Read the arrays of an .npz file within the limits.
+
+    Raises:
+        DataError: if the file is damaged, or an array is not of numbers or text.
+    """
+    try:
+        with open_existing(path) as stream, zipfile.ZipFile(stream) as archive:
+            size = sum(entry.file_size for entry in archive.infolist())
+            need_bytes(size, path.stat().st_size, path, limits, FREE_ARRAYS)
+            return {name.removesuffix(".npy"): _read_entry(archive, name) for name in archive.namelist()}
+    except EdhnnError:
+        raise
+    except Exception as error:  # zip, zlib, lzma and numpy's header parser raise many classes for broken bytes
+        raise DataError(f"The file must be an .npz archive of plain arrays. Cause: {error}.", path=path) from error
+
+
+def read_npy(path: Path) -> Any:
+    """Read the array of an .npy file.
+
+    Raises:
+        DataError: if the file is damaged, or the array is not of numbers or text.
+    """
+    try:
+        with open_existing(path) as stream:
+            _check_header(stream, path.name, path.stat().st_size)
+            stream.seek(0)
+            return np.lib.format.read_array(stream, allow_pickle=False)
+    except EdhnnError:
+        raise
+    except Exception as error:  # numpy's header parser raises many classes for broken bytes
+        raise DataError(f"The file must be an .npy file of a plain array. Cause: {error}.", path=path) from error
+
+
+def _read_entry(archive: zipfile.ZipFile, name: str) -> Any:
+    with archive.open(name) as stream:
+        _check_header(stream, name, archive.getinfo(name).file_size)
+    with archive.open(name) as stream:
+        return np.lib.format.read_array(stream, allow_pickle=False)
+
+
+def _check_header(stream: IO[bytes], name: str, size: int) -> None:
+    """Check the size in an array's header against the size of its file before memory is allocated."""
+    version = np.lib.format.read_magic(stream)
+    read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # numpy warns about a header that Python 2 or another program wrote
+        shape, _, dtype = read_header(stream)
+    claimed = int(np.prod([int(part) for part in shape], dtype=object)) * dtype.itemsize
+    if dtype.kind not in "biufSU" or not dtype.itemsize or not 0 <= claimed <= size:
+        raise ValueError(f"the header of array '{name}' declares {claimed} bytes of {dtype}")
 
 
 _HYPERGRAPH = ("node_index", "edge_index", "edge_weight", "incidence_weight")

@@ -16,7 +16,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from edhnn.configuration import Configuration, Count, Fraction
+from edhnn.configuration import Configuration, Depth, Fraction, Width
 from edhnn.hypergraph.hypergraph import Hypergraph
 from edhnn.hypergraph.transforms import disjoint_copies
 from edhnn.nn.aggregation import Aggregate
@@ -41,9 +41,9 @@ class DiffusionRegressionConfig(Configuration):
         equivariant: Whether $h_v$ is an input of $\hat\rho$; otherwise the layer is invariant.
     """
 
-    hidden: Count = 64
-    phi_layers: Count = 2
-    rho_layers: Count = 2
+    hidden: Width = 64
+    phi_layers: Depth = 2
+    rho_layers: Depth = 2
     aggregate: Aggregate = "sum"
     restart: Fraction = 0.5
     norm: NormName = "layer"

@@ -14,13 +14,14 @@ family share the encoder and the classifier (`EncoderClassifierModel`).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeVar, final
+from typing import Annotated, Literal, TypeVar, final
 
 from jaxtyping import Float
+from msgspec import Meta
 from torch import Tensor, nn
 
 from edhnn import kernels
-from edhnn.configuration import Configuration, Count, Natural
+from edhnn.configuration import Configuration, Depth, Layers, Width
 from edhnn.errors import UsageError
 from edhnn.hypergraph.hypergraph import Hypergraph
 from edhnn.models.base import HypergraphLike, HypergraphModel, as_hypergraph
@@ -50,10 +51,10 @@ class EncoderClassifierConfig(Configuration):
         encoder: Whether the first state is ReLU(Linear(x)); otherwise it is the features.
     """
 
-    num_iterations: Count = 2
-    hidden: Count = 64
-    classifier_layers: Count = 2
-    classifier_hidden: Count = 64
+    num_iterations: Depth = 2
+    hidden: Width = 64
+    classifier_layers: Depth = 2
+    classifier_hidden: Width = 64
     norm: NormName = "layer"
     activation: ActivationName = "relu"
     dropout: float = 0.5
@@ -139,15 +140,15 @@ class EDHNNConfig(EncoderClassifierConfig):
         edge_features: Columns of the hyperedge features, which are an input of $\hat\rho$ beside $m_e$.
     """
 
-    phi_layers: Natural = 2
-    rho_layers: Natural = 2
-    update_layers: Natural = 2
+    phi_layers: Layers = 2
+    rho_layers: Layers = 2
+    update_layers: Layers = 2
     aggregate: Aggregate = "mean"
     update: Update = "restart"
     restart: float = 0.5
     degree: DegreeFeature = "log"
     tied: bool = True
-    edge_features: Natural = 0
+    edge_features: Annotated[int, Meta(ge=0, le=2**16)] = 0
 
 
 EDHNNFamilyConfig = TypeVar("EDHNNFamilyConfig", bound=EDHNNConfig)

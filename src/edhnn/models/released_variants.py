@@ -22,7 +22,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from edhnn.configuration import Count, Natural
+from edhnn.configuration import Depth, Layers
 from edhnn.models.base import HypergraphLike, as_hypergraph
 from edhnn.models.edhnn import EncoderClassifierConfig, EncoderClassifierModel
 from edhnn.models.registry import register_model
@@ -44,9 +44,9 @@ class MeanDegConfig(EncoderClassifierConfig):
         update_layers: Layers of $\hat\varphi$.
     """
 
-    phi_layers: Natural = 1
-    rho_layers: Count = 1
-    update_layers: Count = 2
+    phi_layers: Layers = 1
+    rho_layers: Depth = 1
+    update_layers: Depth = 2
 
 
 @register_model("mean-deg", "means and logarithms of counts, from the released code")
@@ -88,7 +88,7 @@ class JumpLinkConfig(EncoderClassifierConfig):
         restart: $\alpha$.
     """
 
-    layers: Count = 2
+    layers: Depth = 2
     aggregate: Aggregate = "mean"
     restart: float = 0.5
 

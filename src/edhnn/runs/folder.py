@@ -20,12 +20,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, final
-from zipfile import BadZipFile
+from typing import Any, Final, final
 
 import msgspec
 import numpy as np
@@ -33,13 +31,16 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from edhnn.configuration import Count
 from edhnn.data.dataset import READING, NodeDataset
 from edhnn.data.fingerprints import NodeHashes, nodes_sha256, splits_sha256
+from edhnn.data.limits import Limits
 from edhnn.data.splits import Split
 from edhnn.errors import DataError, UsageError
-from edhnn.io.files import atomic_file, check_folder
-from edhnn.io.json_files import describe_error, read_json, write_json
-from edhnn.runs.plan import RUN_FORMAT, Plan, plan_from_json
+from edhnn.io.files import atomic_file, check_folder, read_document
+from edhnn.io.json_files import describe_error, parse_json, read_json, write_json
+from edhnn.io.tensors import read_npy, read_npz
+from edhnn.runs.plan import RUN_FORMAT, Plan, RecordedDataset, plan_from_json
 from edhnn.training.inputs import Inputs
 from edhnn.training.pretrained import Pretrained, from_pretrained, model_sha256
 from edhnn.typing import JsonObject
@@ -48,6 +49,7 @@ _FIRST_FILES = ("splits.npz", "nodes.npy", "splits", "lock")
 _DESCRIPTIONS = ("origin", "dataset.source")
 _RESUME = "Resume the run to write the file again."
 _SHOWN = 100
+_MAX_LINES_BYTES: Final = 4 * 2**30
 
 
 @final
@@ -74,11 +76,20 @@ class SplitFolder:
     @property
     def finished(self) -> bool:
         """Whether the split needs no more training."""
-        return self.result.is_file()
+        return self.result.exists()
+
+    def read_lines(self, *, keepends: bool = False) -> list[bytes]:
+        """Read the lines of all epochs; none if the file does not exist."""
+        if not self.metrics.exists():
+            return []
+        try:
+            return read_document(self.metrics, _MAX_LINES_BYTES).splitlines(keepends=keepends)
+        except UsageError as error:
+            raise DataError(str(error), remedy=self.remedy) from error
 
     def cut_metrics(self, epochs: int) -> None:
         """Remove the lines after the given number of epochs; training writes them again after a resumption."""
-        lines = self.metrics.read_bytes().splitlines(keepends=True) if self.metrics.is_file() else []
+        lines = self.read_lines(keepends=True)
         if len(lines) < epochs:
             raise DataError(
                 f"The file must have a line for each of the {epochs} epochs of the checkpoint. Got {len(lines)}.",
@@ -146,11 +157,10 @@ class RunFolder:
         record = read_json(self.config)
         _check_format(record, self.path)
         try:
-            for name in ("name", "task", "num_nodes", "num_features", "class_names", "feature_names", "sha256"):
-                record["dataset"][name]
-            record["splits_sha256"]
+            msgspec.convert(record.get("dataset"), RecordedDataset)
+            msgspec.convert(record.get("splits_sha256"), str)
             return plan_from_json(record), record
-        except (KeyError, TypeError, AttributeError, UsageError) as error:
+        except (UsageError, msgspec.ValidationError) as error:
             raise DataError(
                 f"The file must be the configuration of a run. Cause: {describe_error(error)}.",
                 path=self.config,
@@ -169,8 +179,9 @@ class RunFolder:
         Raises:
             DataError: if the file is missing or damaged, or its content is not that of the training.
         """
-        splits = read_splits(self.splits)
-        if splits_sha256(splits) != self.plan()[1]["splits_sha256"]:
+        plan, record = self.plan()
+        splits = read_splits(self.splits, plan.num_splits, record["dataset"]["num_nodes"])
+        if splits_sha256(splits) != record["splits_sha256"]:
             raise _changed(self.splits)
         return splits
 
@@ -182,13 +193,12 @@ class RunFolder:
         """
         recorded = self.plan()[1]["dataset"]
         try:
-            with self.nodes.open("rb") as stream:
-                hashes: NodeHashes = np.lib.format.read_array(stream, allow_pickle=False)
+            hashes: NodeHashes = read_npy(self.nodes)
             if hashes.shape != (recorded["num_nodes"],) or hashes.dtype != np.uint64:
                 raise ValueError(f"got an array of {hashes.dtype} of shape {list(hashes.shape)}")
-        except (OSError, EOFError, ValueError, MemoryError) as error:
+        except ValueError as error:
             raise DataError(
-                f"The file must hold a number for each node of the run. Cause: {error}.",
+                f"The file must hold a number for each node of the run. Cause: {_cause(error)}.",
                 path=self.nodes,
                 remedy=_RESUME,
             ) from error
@@ -274,33 +284,50 @@ def run_of_model(path: Path) -> tuple[RunFolder, int] | None:
     return None
 
 
-def read_splits(path: Path) -> list[Split]:
+def read_splits(path: Path, num_splits: int, num_nodes: int) -> list[Split]:
     """Read a file of `write_splits`.
 
+    Args:
+        path: The file.
+        num_splits: Number of splits of the run.
+        num_nodes: Number of nodes of its dataset.
+
     Raises:
-        DataError: if the file is missing or damaged.
+        DataError: if the file is missing or damaged, or does not fit the run.
     """
+    state = "damaged" if path.exists() else "missing"
     try:
-        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
-            count = len(arrays.files) // 3
-            names = [f"{part}_{k}" for k in range(count) for part in ("train", "valid", "test")]
-            parts = [arrays[name] for name in names]
-            if len(names) != len(arrays.files) or any(a.ndim != 1 or a.dtype.kind != "i" for a in parts):
-                raise ValueError("not three vectors of integers per split")
-            return [Split(*map(torch.from_numpy, parts[3 * k : 3 * k + 3])) for k in range(count)]
-    except (
-        OSError, EOFError, ValueError, KeyError, TypeError, AttributeError, MemoryError, BadZipFile, zlib.error,
-    ) as error:  # fmt: skip
-        state = "damaged" if path.is_file() else "missing"
+        arrays = read_npz(path, Limits())
+        names = [f"{part}_{k}" for k in range(num_splits) for part in ("train", "valid", "test")]
+        if set(names) != set(arrays):
+            raise ValueError("the number of splits is not that of the run")
+        for name in names:
+            _check_nodes(arrays[name], num_nodes)
+        numbers = iter(torch.from_numpy(arrays[name]) for name in names)
+        return [Split(train, valid, test) for train, valid, test in zip(numbers, numbers, numbers, strict=True)]
+    except ValueError as error:
         raise DataError(
-            f"The file must hold the node numbers of every split. It is {state}.", path=path, remedy=_RESUME
+            f"The file must hold the node numbers of every split. It is {state}. Cause: {_cause(error)}.",
+            path=path,
+            remedy=_RESUME,
         ) from error
+
+
+def _cause(error: ValueError) -> str:
+    return (error.problem if isinstance(error, DataError) else str(error)).rstrip(".")
 
 
 def write_nodes(hashes: NodeHashes, path: Path) -> None:
     """Write the hashes of a run's nodes. A resumed run writes them again, because the file may be damaged."""
     with atomic_file(path) as temporary, temporary.open("wb") as stream:
         np.save(stream, hashes)
+
+
+def _check_nodes(numbers: Any, num_nodes: int) -> None:
+    if numbers.dtype != np.int64 or numbers.ndim != 1 or not len(numbers):
+        raise ValueError(f"got {numbers.dtype} of shape {list(numbers.shape)}")
+    if not 0 <= numbers.min() <= numbers.max() < num_nodes:
+        raise ValueError(f"got node numbers {numbers.min()} to {numbers.max()}, with {num_nodes} nodes")
 
 
 def write_splits(splits: Sequence[Split], path: Path) -> None:
@@ -323,9 +350,9 @@ def _check_same_run(old: JsonObject, new: JsonObject, folder: Path) -> None:
             "which may give other numbers. Resume with that version, or train in another folder."
         )
     before, now = dict(_leaves(old)), dict(_leaves(new))
-    names = [name for name in before if name not in _DESCRIPTIONS and now.get(name) != before[name]]
+    names = [name for name in {**before, **now} if name not in _DESCRIPTIONS and now.get(name) != before.get(name)]
     if names:
-        shown = "; ".join(f"{name} is {before[name]!r} there, {now.get(name)!r} here" for name in names[:5])
+        shown = "; ".join(f"{name} is {before.get(name)!r} there, {now.get(name)!r} here" for name in names[:5])
         raise UsageError(f"'{folder}' holds a different run: {shown}. Use the same settings, or choose another folder.")
 
 
@@ -382,7 +409,7 @@ class _Result(msgspec.Struct):
     metric: str
     test: dict[str, float | None]
     valid: dict[str, float | None]
-    best_epoch: int
+    best_epoch: Count
     seconds: float
     num_parameters: int
     peak_memory: int | None
@@ -409,6 +436,17 @@ def read_result(split: SplitFolder) -> JsonObject:
     return record
 
 
+class _Epoch(msgspec.Struct):
+    """A line of ``metrics.jsonl``."""
+
+    split: int
+    epoch: int
+    loss: float | None
+    train: dict[str, float | None]
+    valid: dict[str, float | None]
+    best_epoch: Count
+
+
 def read_metrics(split: SplitFolder, metric: str) -> list[JsonObject]:
     """Read the epochs of a split.
 
@@ -416,14 +454,12 @@ def read_metrics(split: SplitFolder, metric: str) -> list[JsonObject]:
         DataError: if a line is damaged, or the file has no lines.
     """
     records: list[JsonObject] = []
-    lines = split.metrics.read_bytes().splitlines() if split.metrics.is_file() else []
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(split.read_lines(), 1):
         try:
-            record = json.loads(line)
-            for part in ("train", "valid"):
-                record[part][metric]
-            valid = record["epoch"] == number and 1 <= record["best_epoch"] <= number and "loss" in record
-        except (ValueError, TypeError, KeyError):
+            record = parse_json(line)
+            epoch = msgspec.convert(record, _Epoch)
+            valid = epoch.epoch == number >= epoch.best_epoch and metric in epoch.train and metric in epoch.valid
+        except ValueError:
             valid = False
         if not valid:
             raise DataError(

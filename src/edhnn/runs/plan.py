@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 from importlib.metadata import version
 from operator import index
 from pathlib import Path
-from typing import Any, Final, final
+from typing import Annotated, Any, Final, final
 
-from edhnn.configuration import configure
-from edhnn.data.dataset import NodeDataset
+import msgspec
+
+from edhnn.configuration import Natural, configure
+from edhnn.data.dataset import NodeDataset, Task
 from edhnn.data.fingerprints import NodeHashes, dataset_sha256, nodes_sha256, splits_sha256
 from edhnn.data.splits import Split, random_splits
 from edhnn.datasets.registry import default_splits, is_catalogued
 from edhnn.errors import DataError, UsageError, unknown_name
+from edhnn.io.files import need_utf8, read_document
+from edhnn.io.json_files import parse_toml
 from edhnn.models.base import HypergraphModel
 from edhnn.models.registry import MODELS, make_config
 from edhnn.runs.presets import PresetName, find_preset
@@ -26,6 +29,7 @@ from edhnn.training.objective import Objective, known_nodes, make_objective
 from edhnn.typing import JsonObject
 
 RUN_FORMAT: Final = 1
+_MAX_SPLITS: Final = 10_000
 
 
 @final
@@ -63,6 +67,8 @@ class Plan:
             object.__setattr__(self, name, value)
         if self.num_splits < 1:
             raise UsageError(f"A run needs at least 1 split. Got {self.num_splits}.")
+        if self.num_splits > _MAX_SPLITS:
+            raise UsageError(f"A run may have at most {_MAX_SPLITS} splits. Got {self.num_splits}.")
 
     @cached_property
     def config(self) -> Any:
@@ -124,16 +130,38 @@ class Plan:
         }
 
 
+class _Plan(msgspec.Struct):
+    """A plan in a file."""
+
+    model: str
+    options: dict[str, Any]
+    train: dict[str, Any]
+    num_splits: Annotated[int, msgspec.Meta(ge=1, le=_MAX_SPLITS)]
+    seed: int
+    origin: str
+
+
+class RecordedDataset(msgspec.Struct):
+    """The fields of the dataset in ``config.json`` that are read."""
+
+    name: str
+    task: Task
+    sha256: str
+    num_nodes: Natural
+    num_features: Natural
+    class_names: list[int | str] | None
+    feature_names: list[str] | None
+
+
 def plan_from_json(record: JsonObject) -> Plan:
-    """Make a plan from the record of a run folder."""
-    return Plan(
-        model=record["model"],
-        options=record["options"],
-        train=configure(TrainConfig, record["train"]),
-        num_splits=record["num_splits"],
-        seed=record["seed"],
-        origin=record["origin"],
-    )
+    """Make a plan from a record.
+
+    Raises:
+        UsageError: if an option or a value is invalid.
+        msgspec.ValidationError: if a field is missing or has another type.
+    """
+    plan = msgspec.convert(record, _Plan)
+    return Plan(**{**msgspec.structs.asdict(plan), "train": configure(TrainConfig, plan.train)})
 
 
 def choose_splits(dataset: NodeDataset, count: int) -> list[Split]:
@@ -216,12 +244,10 @@ _KEYS: Final = {"model": str, "preset": str, "splits": int, "seed": int, "option
 def _read_file(path: Path) -> dict[str, Any]:
     """Read a plan's file and check its keys."""
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise UsageError(f"File not found: '{path}'.") from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"'{path}' cannot be read. Cause: {error}.") from error
-    except tomllib.TOMLDecodeError as error:
+        content = parse_toml(need_utf8(read_document(path), "The configuration", path))
+    except (UsageError, DataError):
+        raise
+    except ValueError as error:
         raise DataError(f"The configuration must be TOML. Cause: {error}.", path=path) from error
     for key, value in content.items():
         if key not in _KEYS:
@@ -249,7 +275,8 @@ def parse_settings(words: Sequence[str]) -> dict[str, Any]:
         if not equals or not key:
             raise UsageError(f"A setting must have the form key=value. Got '{word}'.")
         try:
-            settings[key] = tomllib.loads(f"value = {text}")["value"]
-        except tomllib.TOMLDecodeError:
-            settings[key] = text.strip()
+            parsed = parse_toml(f"value = {text}")
+        except ValueError:
+            parsed = {}
+        settings[key] = parsed["value"] if parsed.keys() == {"value"} else text.strip()
     return settings

@@ -180,9 +180,9 @@ def train_split(
     """
     assert dataset.x is not None
     folder.path.mkdir(parents=True, exist_ok=True)
-    state = read_state(folder.state) if folder.state.is_file() else None
-    folder.cut_metrics(0 if state is None else state.epoch)
     model = plan.make_model(dataset, objective, number)
+    state = read_state(folder.state, model) if folder.state.exists() else None
+    folder.cut_metrics(0 if state is None else state.epoch)
     pretrained = Pretrained(
         name=plan.model,
         model=model,

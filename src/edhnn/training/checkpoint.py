@@ -11,16 +11,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import final
 
+import msgspec
 import torch
 from torch import Tensor, nn
 
+from edhnn.configuration import Natural
 from edhnn.errors import DataError
 from edhnn.io.json_files import describe_error
 from edhnn.io.tensors import Tensors, read_tensors, write_tensors
 from edhnn.training.objective import Metrics
 
 _MOMENTS = ("step", "exp_avg", "exp_avg_sq")
-_FACTS = ("epoch", "best_epoch", "best_score", "best_train", "best_valid", "seconds")
 
 
 @final
@@ -49,6 +50,17 @@ class FitState:
     best_valid: Metrics = field(default_factory=dict)
     best: Tensors = field(default_factory=dict)
     seconds: float = 0.0
+
+
+class _Facts(msgspec.Struct, forbid_unknown_fields=True):
+    """The numbers of a state's file, beside its tensors."""
+
+    epoch: Natural
+    best_epoch: Natural
+    best_score: float
+    best_train: Metrics
+    best_valid: Metrics
+    seconds: float
 
 
 def copied(tensors: Mapping[str, Tensor]) -> Tensors:
@@ -82,25 +94,51 @@ def write_state(state: FitState, path: Path) -> None:
         for part in ("model", "adam", "best")
         for name, tensor in getattr(state, part).items()
     }
-    facts = {name: getattr(state, name) for name in _FACTS}
+    facts = {name: getattr(state, name) for name in _Facts.__struct_fields__}
     write_tensors(tensors, path, {"state": json.dumps(facts)})
 
 
-def read_state(path: Path) -> FitState:
-    """Read a state.
+def read_state(path: Path, model: nn.Module) -> FitState:
+    """Read the state of a model's training.
 
     Raises:
-        DataError: if the file is damaged.
+        DataError: if the file is damaged, or is the state of another model.
     """
     remedy = f"Delete the folder '{path.parent}' and resume the run to train this split again."
     tensors, metadata = read_tensors(path, remedy)
     try:
-        state = FitState(**json.loads(metadata["state"]))
+        facts = msgspec.convert(json.loads(metadata["state"]), _Facts)  # json reads NaN and infinity, msgspec does not
+        state = FitState(**msgspec.structs.asdict(facts))
+        parts = {"model": state.model, "adam": state.adam, "best": state.best}
         for name, tensor in tensors.items():
             part, rest = name.split("/", 1)
-            getattr(state, part)[rest] = tensor
-    except (KeyError, ValueError, TypeError, AttributeError) as error:
+            parts[part][rest] = tensor
+        if not state.best_epoch <= state.epoch:
+            raise ValueError(f"the best epoch, {state.best_epoch}, is after the last one, {state.epoch}")
+        _check_tensors(state, model)
+    except (KeyError, ValueError, RecursionError) as error:
         raise DataError(
             f"The file is not the state of a training. Cause: {describe_error(error)}.", path=path, remedy=remedy
         ) from error
     return state
+
+
+def _check_tensors(state: FitState, model: nn.Module) -> None:
+    """Raise a `ValueError` unless the tensors are those of the model and of its optimiser."""
+    parameters = dict(model.named_parameters())
+    expected = {name: (tensor.dtype, tensor.shape) for name, tensor in model.state_dict().items()}
+    moments = {
+        f"{moment}/{name}": (parameters[name].dtype, parameters[name].shape)
+        for name in parameters
+        for moment in _MOMENTS[1:]
+        if f"step/{name}" in state.adam
+    } | {f"step/{name}": (torch.float32, torch.Size()) for name in parameters if f"step/{name}" in state.adam}
+    for part, needed in (
+        ("model", expected if state.epoch else {}),
+        ("best", expected if state.best_epoch else {}),
+        ("adam", moments),
+    ):
+        found = {name: (tensor.dtype, tensor.shape) for name, tensor in getattr(state, part).items()}
+        wrong = [name for name in {**needed, **found} if found.get(name) != needed.get(name)]
+        if wrong:
+            raise ValueError(f"the tensor '{part}/{wrong[0]}' does not match the model")

@@ -40,7 +40,7 @@ class TrainConfig(Configuration):
             (`for_model`); ``()``: none.
     """
 
-    epochs: Count = 500
+    epochs: Annotated[int, Meta(ge=1, le=10**7)] = 500
     learning_rate: Positive = 1e-3
     weight_decay: Annotated[float, Meta(ge=0)] = 0.0
     schedule: Schedule = "none"

@@ -8,21 +8,26 @@ from __future__ import annotations
 
 import hashlib
 import math
+import threading
 import warnings
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Final, final
+from typing import Annotated, Any, Final, final
 
+import msgspec
 import torch
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn.modules.module import register_module_parameter_registration_hook
 
-from edhnn.configuration import configure
+from edhnn.configuration import Count, Natural, configure
 from edhnn.data.dataset import NodeDataset, select_columns
 from edhnn.errors import DataError, UsageError
-from edhnn.io.files import atomic_folder, refuse_foreign
+from edhnn.io.files import atomic_folder, open_existing, refuse_foreign
 from edhnn.io.json_files import describe_error, read_json, write_json
 from edhnn.io.tensors import Tensors, read_tensors, write_tensors
 from edhnn.models.base import HypergraphModel
@@ -37,6 +42,30 @@ _WEIGHTS, _CONFIG = "model.safetensors", "config.json"
 _COPY: Final = "Copy the model folder again."
 _FLOATS: Final = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 _SHOWN_NODES = 3
+
+
+class _Reading(msgspec.Struct):
+    """How the training data were read; other keys are not used."""
+
+    label_columns: list[str] | None = None
+    feature_noise: Annotated[float, msgspec.Meta(ge=0)] | None = None
+    feature_seed: Natural | None = None
+
+
+class _Record(msgspec.Struct, kw_only=True):
+    """The content of ``config.json``."""
+
+    model_type: str
+    model_config: dict[str, Any]
+    in_features: Count
+    num_classes: Count
+    class_names: list[int | str] | None
+    feature_names: list[str] | None
+    objective: dict[str, Any]
+    train_config: dict[str, Any]
+    feature_scaling: Scaling | None
+    feature_range: FeatureRange | None = None
+    reading: dict[str, Any] = {}
 
 
 @final
@@ -212,15 +241,19 @@ def model_sha256(folder: Path) -> dict[str, str]:
     Raises:
         DataError: if a file cannot be read.
     """
-    try:
-        return {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in (_WEIGHTS, _CONFIG)}
-    except OSError as error:
-        raise DataError(f"The model's files must be readable. Cause: {error}.", path=folder, remedy=_COPY) from error
+    hashes = {}
+    for name in (_WEIGHTS, _CONFIG):
+        try:
+            with open_existing(folder / name) as stream:
+                hashes[name] = hashlib.file_digest(stream, "sha256").hexdigest()
+        except UsageError as error:
+            raise DataError(str(error), remedy=_COPY) from error
+    return hashes
 
 
 def is_pretrained(folder: Path) -> bool:
     """Return whether a folder holds a single model; otherwise it may be a run folder."""
-    return (folder / _WEIGHTS).is_file()
+    return (folder / _WEIGHTS).exists()
 
 
 def from_pretrained(folder: Path | str) -> Pretrained:
@@ -253,10 +286,15 @@ def from_pretrained(folder: Path | str) -> Pretrained:
             remedy="Use that version of edhnn.",
         )
     try:
-        pretrained = _from_record(record, folder)
-    except (KeyError, TypeError, AttributeError, RuntimeError, UsageError) as error:
+        pretrained = _from_record(msgspec.convert(record, _Record), folder)
+        msgspec.convert(pretrained.reading, _Reading)
+    except DataError:
+        raise
+    except (TypeError, RuntimeError, OverflowError, UsageError, msgspec.ValidationError) as error:
         raise DataError(
-            f"The model does not match its configuration. Cause: {describe_error(error)}.", path=folder, remedy=_COPY
+            f"The model does not match its configuration. Cause: {describe_error(error).rstrip('.')}.",
+            path=folder,
+            remedy=_COPY,
         ) from error
     _check_counts(pretrained, folder / _CONFIG)
     return pretrained
@@ -290,13 +328,7 @@ def _check_counts(pretrained: Pretrained, path: Path) -> None:
     for what, deviations in (("feature_scaling", scaling.scale if scaling else ()), ("objective", objective.scale)):
         if any(value <= 0 for value in deviations):
             raise damaged(f"The deviations of '{what}' must be more than 0. Got {min(deviations)}.")
-    for column in pretrained.feature_names or ():
-        if not isinstance(column, str):
-            raise damaged(f"The name of a feature column must be text. Got {column!r}.")
     names = pretrained.class_names or ()
-    for name in names:
-        if type(name) not in (str, int):  # a boolean is an int
-            raise damaged(f"A class name must be text or a whole number. Got {name!r}.")
     if len(set(names)) < len(names):
         raise damaged(f"Class names must be unique. {Counter(names).most_common(1)[0][0]!r} occurs twice.")
 
@@ -325,31 +357,46 @@ def _check_weights(tensors: Tensors, expected: Tensors, path: Path) -> None:
             )
 
 
-def _from_record(record: JsonObject, folder: Path) -> Pretrained:
-    model = make_model(
-        record["model_type"],
-        in_features=record["in_features"],
-        num_classes=record["num_classes"],
-        **record["model_config"],
-    )
+def _from_record(record: _Record, folder: Path) -> Pretrained:
     tensors, _ = read_tensors(folder / _WEIGHTS, _COPY)
+    with _bounded_by(tensors):
+        model = make_model(
+            record.model_type, in_features=record.in_features, num_classes=record.num_classes, **record.model_config
+        )
     _check_weights(tensors, model.state_dict(), folder / _WEIGHTS)
     types = {tensor.dtype for tensor in tensors.values() if tensor.is_floating_point()}
     if len(types) == 1:
         model.to(types.pop())  # the saved type, because load_state_dict would round to 32 bits
     model.load_state_dict(tensors)
-    scaling, usual = record["feature_scaling"], record.get("feature_range")
-    for name in ("class_names", "feature_names"):
-        if not isinstance(record[name], list | None):
-            raise TypeError(f"'{name}' must be a list. Got {record[name]!r}")
     return Pretrained(
-        name=record["model_type"],
+        name=record.model_type,
         model=model.eval(),
-        objective=configure(Objective, record["objective"]),
-        config=configure(TrainConfig, record["train_config"]),
-        class_names=None if record["class_names"] is None else tuple(record["class_names"]),
-        feature_names=None if record["feature_names"] is None else tuple(record["feature_names"]),
-        scaling=None if scaling is None else configure(Scaling, scaling),
-        reading=record.get("reading", {}),
-        feature_range=None if usual is None else configure(FeatureRange, usual),
+        objective=configure(Objective, record.objective),
+        config=configure(TrainConfig, record.train_config),
+        class_names=None if record.class_names is None else tuple(record.class_names),
+        feature_names=None if record.feature_names is None else tuple(record.feature_names),
+        scaling=record.feature_scaling,
+        reading=record.reading,
+        feature_range=record.feature_range,
     )
+
+
+@contextmanager
+def _bounded_by(weights: Tensors) -> Iterator[None]:
+    """Stop the building of a model that has more parameters than its weights, before it takes all memory or time."""
+    thread, left = threading.get_ident(), {"tensors": len(weights), "numbers": sum(w.numel() for w in weights.values())}
+
+    def count(module: nn.Module, name: str, parameter: object) -> None:
+        del module, name
+        if parameter is None or threading.get_ident() != thread:
+            return
+        left["tensors"] -= 1
+        left["numbers"] -= parameter.numel()  # type: ignore[attr-defined]
+        if min(left.values()) < 0:
+            raise UsageError(f"the configuration describes more parameters than {_WEIGHTS} has")
+
+    hook = register_module_parameter_registration_hook(count)
+    try:
+        yield
+    finally:
+        hook.remove()

@@ -335,7 +335,8 @@ def work_in_folder(path: str, device: str, should_stop: Callable[[], bool]) -> N
     record: JsonObject = json.loads((folder / "search.json").read_text(encoding="utf-8"))
     storage, plan, fixed = record.pop("storage"), plan_from_json(record.pop("plan")), tuple(record.pop("fixed"))
     search = Search(plan=plan, fixed=fixed, **record)
-    dataset, splits = read_training_data(folder / "inputs.safetensors"), read_splits(folder / "splits.npz")
+    dataset = read_training_data(folder / "inputs.safetensors")
+    splits = read_splits(folder / "splits.npz", plan.num_splits, dataset.hypergraph.num_nodes)
     judge = ValidationScore(dataset, splits, plan.train, find_device(device))
     facts = search.facts(dataset.name, judge.sha256())
     with quiet():

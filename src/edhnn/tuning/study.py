@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import itertools
 import logging
+import math
 import warnings
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -20,14 +21,18 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, Final, TypeVar, final
 
+import msgspec
 import numpy as np
 import optuna
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.storages import RDBStorage, RetryHeartbeatStaleTrialCallback
+from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, Trial, TrialState
 from sqlalchemy.exc import DatabaseError
 
+from edhnn.configuration import Natural
 from edhnn.errors import DataError, EdhnnError, UsageError
+from edhnn.io.files import open_existing
 from edhnn.models.registry import MODELS
 from edhnn.parallel import locked
 from edhnn.seeding import derive_seed
@@ -38,6 +43,7 @@ Distribution = TypeVar("Distribution", bound=BaseDistribution)
 _SQLITE: Final = "sqlite:///"
 _JOURNAL: Final = b'{"op_code":'
 _LOCK_SECONDS = 600.0
+_OTHER_FILE: Final = "Choose another file with `storage=`."
 _MAX_DEATHS = 3
 _MIN_TRIALS = 4
 DEPTHS: Final = (1, 2, 4, 6, 8)
@@ -97,20 +103,36 @@ def open_storage(path: Path) -> RDBStorage:
     Raises:
         DataError: if the file is not such a file; it is not changed.
     """
-    remedy = "Choose another file with `storage=`."
-    if path.is_file():
-        with path.open("rb") as stream:
+    if path.exists():
+        with open_existing(path) as stream:
             if stream.read(len(_JOURNAL)) == _JOURNAL:
                 raise DataError(
                     "The file is an Optuna journal of an earlier version of edhnn. This version uses SQLite.",
                     path=path,
-                    remedy=f"{remedy} To keep the trials, copy the study with optuna.copy_study.",
+                    remedy=f"{_OTHER_FILE} To keep the trials, copy the study with optuna.copy_study.",
                 )
     try:
         return RDBStorage(f"{_SQLITE}{path}", engine_kwargs={"connect_args": {"timeout": _LOCK_SECONDS}})
     except (ValueError, KeyError, RuntimeError, DatabaseError) as error:
         first = str(error).splitlines()[0]
-        raise DataError(f"The file must be an Optuna database. Cause: {first}.", path=path, remedy=remedy) from error
+        raise DataError(
+            f"The file must be an Optuna database. Cause: {first}.", path=path, remedy=_OTHER_FILE
+        ) from error
+
+
+class _UserAttributes(msgspec.Struct):
+    """What a trial records beside its parameters."""
+
+    scores: list[float] = []
+    reason: str | None = None
+    deaths: Natural = 0
+
+
+class _SystemAttributes(msgspec.Struct):
+    """What Optuna records about a queued trial."""
+
+    fixed_params: dict[str, Any] = {}
+    retry_history: list[int] = []
 
 
 @final
@@ -145,16 +167,41 @@ class StudyFile:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.exclusive():
             self._storage = open_storage(self.path)
-            self._study = optuna.create_study(
-                storage=self._storage,
-                study_name=name,
-                direction="minimize" if minimise else "maximize",
-                load_if_exists=True,
-                sampler=optuna.samplers.RandomSampler(),
-                pruner=optuna.pruners.MedianPruner() if search.prune else optuna.pruners.NopPruner(),
-            )
-            _check_same(self._study.user_attrs.get("facts", facts), facts, storage)
-            self._study.set_user_attr("facts", facts)
+            try:
+                self._study = optuna.create_study(
+                    storage=self._storage,
+                    study_name=name,
+                    direction="minimize" if minimise else "maximize",
+                    load_if_exists=True,
+                    sampler=optuna.samplers.RandomSampler(),
+                    pruner=optuna.pruners.MedianPruner() if search.prune else optuna.pruners.NopPruner(),
+                )
+                recorded = msgspec.convert(self._study.user_attrs.get("facts", facts), dict[str, Any])
+                _check_same(recorded, facts, storage)
+                self._check_trials(minimise)
+                self._study.set_user_attr("facts", facts)
+            except EdhnnError:
+                raise
+            except Exception as error:  # SQLAlchemy and Optuna raise many classes for a database that was edited
+                first = next(iter(str(error).splitlines()), type(error).__name__)
+                raise DataError(
+                    f"The file must be an intact study. Cause: {first}.", path=self.path, remedy=_OTHER_FILE
+                ) from error
+
+    def _check_trials(self, minimise: bool) -> None:
+        """Raise a `ValueError` if a trial does not have the form that this class gives it."""
+        if self._study.directions != [StudyDirection.MINIMIZE if minimise else StudyDirection.MAXIMIZE]:
+            raise ValueError("the direction of the study is not that of the metric")
+        for trial in self._study.get_trials(deepcopy=False):
+            msgspec.convert(trial.user_attrs, _UserAttributes)
+            msgspec.convert(trial.system_attrs, _SystemAttributes)
+            msgspec.convert(trial.intermediate_values, dict[int, float])
+        for trial in self._counting():
+            params = _params(trial)
+            if not (params in self._grid if self._grid is not None else params.keys() <= self._space.keys()):
+                raise ValueError(f"trial {trial.number} has parameters {params}, which are not in the space")
+            if trial.state == TrialState.COMPLETE and not math.isfinite(msgspec.convert(trial.value, float)):
+                raise ValueError(f"the value of trial {trial.number} is not a finite number")
 
     def close(self) -> None:
         """Close the file."""

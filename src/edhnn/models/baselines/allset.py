@@ -29,7 +29,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from edhnn import kernels
-from edhnn.configuration import Configuration, Count
+from edhnn.configuration import Configuration, Depth, Width
 from edhnn.errors import UsageError
 from edhnn.hypergraph.hypergraph import Hypergraph
 from edhnn.models.base import HypergraphLike, HypergraphModel, as_hypergraph
@@ -57,11 +57,11 @@ class AllDeepSetsConfig(Configuration):
         input_dropout: Dropout rate on the features; AllSet's code fixes it at 0.2.
     """
 
-    layers: Count = 1
-    mlp_layers: Count = 2
-    hidden: Count = 64
-    classifier_layers: Count = 1
-    classifier_hidden: Count = 64
+    layers: Depth = 1
+    mlp_layers: Depth = 2
+    hidden: Width = 64
+    classifier_layers: Depth = 1
+    classifier_hidden: Width = 64
     norm: NormName = "layer"
     input_norm: bool = True
     degree_scaled: bool = False
@@ -139,12 +139,12 @@ class AllSetTransformerConfig(Configuration):
         input_dropout: Dropout rate on the features; AllSet's code fixes it at 0.2.
     """
 
-    layers: Count = 1
-    mlp_layers: Count = 2
-    hidden: Count = 64
-    heads: Count = 1
-    classifier_layers: Count = 1
-    classifier_hidden: Count = 64
+    layers: Depth = 1
+    mlp_layers: Depth = 2
+    hidden: Width = 64
+    heads: Width = 1
+    classifier_layers: Depth = 1
+    classifier_hidden: Width = 64
     norm: NormName = "layer"
     dropout: float = 0.5
     input_dropout: float = 0.2

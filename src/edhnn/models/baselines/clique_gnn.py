@@ -24,7 +24,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from edhnn import kernels
-from edhnn.configuration import Configuration, Count
+from edhnn.configuration import Configuration, Depth, Width
 from edhnn.hypergraph.expansions import clique_multiplicity
 from edhnn.hypergraph.hypergraph import Hypergraph
 from edhnn.models.base import HypergraphLike, HypergraphModel, as_hypergraph, refuse_weights
@@ -52,8 +52,8 @@ class CEGCNConfig(Configuration):
             in AllSet.
     """
 
-    layers: Count = 2
-    hidden: Count = 64
+    layers: Depth = 2
+    hidden: Width = 64
     norm: BatchOrNone = "none"
     dropout: float = 0.5
     direction: Direction = "both"
@@ -69,8 +69,8 @@ class CEGATConfig(CEGCNConfig):
         output_heads: Heads of the last layer, averaged.
     """
 
-    heads: Count = 1
-    output_heads: Count = 1
+    heads: Width = 1
+    output_heads: Width = 1
 
 
 @register_model("ce-gcn", "GCN on the clique expansion", singletons=False)

@@ -26,7 +26,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from edhnn import kernels
-from edhnn.configuration import Configuration, Count
+from edhnn.configuration import Configuration, Depth, Width
 from edhnn.hypergraph.hypergraph import Hypergraph
 from edhnn.models.base import HypergraphLike, HypergraphModel, as_hypergraph
 from edhnn.models.registry import register_model
@@ -58,8 +58,8 @@ class HGNNConfig(Configuration):
             al.'s code): ReLU, bias before the propagation, bias and weights from $U(\pm 1/\sqrt{\text{out}})$.
     """
 
-    layers: Count = 2
-    hidden: Count = 64
+    layers: Depth = 2
+    hidden: Width = 64
     dropout: float = 0.5
     variant: Variant = "allset"
 
@@ -107,11 +107,11 @@ class HCHAConfig(Configuration):
         heads: Heads of the attention, concatenated in hidden layers and averaged in the last.
     """
 
-    layers: Count = 2
-    hidden: Count = 64
+    layers: Depth = 2
+    hidden: Width = 64
     dropout: float = 0.5
     attention: bool = False
-    heads: Count = 1
+    heads: Width = 1
 
 
 @register_model("hcha", "convolution by means of means, with or without attention")

@@ -16,7 +16,7 @@ from typing import Literal, final
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from edhnn.configuration import Configuration, Count
+from edhnn.configuration import Configuration, Depth, Width
 from edhnn.hypergraph.hypergraph import Hypergraph
 from edhnn.models.base import HypergraphLike, HypergraphModel, as_hypergraph
 from edhnn.models.registry import register_model
@@ -41,8 +41,8 @@ class HNHNConfig(Configuration):
         dropout: Dropout rate after each round except the last.
     """
 
-    layers: Count = 1
-    hidden: Count = 64
+    layers: Depth = 1
+    hidden: Width = 64
     edge_power: float = -1.5
     node_power: float = -0.5
     denominator: Denominator = "powered"

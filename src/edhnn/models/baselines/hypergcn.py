@@ -14,15 +14,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal, final
+from typing import Annotated, Literal, final
 
 import numpy as np
 import scipy.sparse as sp
 import torch
 from jaxtyping import Float
+from msgspec import Meta
 from torch import Tensor, nn
 
-from edhnn.configuration import Configuration, Count, Natural
+from edhnn.configuration import Configuration, Depth
+from edhnn.errors import UsageError
 from edhnn.hypergraph.hypergraph import Hypergraph
 from edhnn.models.base import HypergraphLike, HypergraphModel, as_hypergraph, refuse_weights
 from edhnn.models.registry import register_model
@@ -49,12 +51,17 @@ class HyperGCNConfig(Configuration):
         dropout: Dropout rate after each layer except the last.
     """
 
-    layers: Count = 1
-    exponent: Natural = 2
+    layers: Depth = 1
+    exponent: Annotated[int, Meta(ge=0, le=16)] = 2
     mediators: bool = True
     fast: bool = True
     singletons: Singletons = "skip"
     dropout: float = 0.5
+
+    def check(self) -> None:
+        """Check the width of the first layer."""
+        if self.layers > 1 and self.layers + self.exponent > 16:
+            raise UsageError(f"'layers' + 'exponent' must be at most 16. Got {self.layers} + {self.exponent}.")
 
 
 @register_model("hypergcn", "GCN between each hyperedge's extremes", singletons=False)

@@ -13,13 +13,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import astuple, dataclass
+from typing import Annotated
 
 import torch
 from jaxtyping import Float
+from msgspec import Meta
 from torch import Tensor
 
 from edhnn import kernels
-from edhnn.configuration import Configuration, Count, Fraction, Positive
+from edhnn.configuration import Configuration, Depth, Fraction, Positive, Width
 from edhnn.errors import DataError
 from edhnn.hypergraph.hypergraph import Hypergraph
 from edhnn.models.base import HypergraphLike, HypergraphModel, as_hypergraph
@@ -53,10 +55,10 @@ class HyperNDConfig(Configuration):
     factor: Positive = 1.0
     aggregate: Aggregate = "sum"
     tolerance: Positive = 1e-4
-    max_steps: Count = 100
+    max_steps: Annotated[int, Meta(ge=1, le=100_000)] = 100
     scale_rows: bool = False
-    classifier_layers: Count = 2
-    classifier_hidden: Count = 64
+    classifier_layers: Depth = 2
+    classifier_hidden: Width = 64
     norm: NormName = "layer"
     dropout: float = 0.5
 

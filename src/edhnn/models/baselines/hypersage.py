@@ -19,7 +19,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from edhnn import kernels
-from edhnn.configuration import Configuration, Count, Natural, Positive
+from edhnn.configuration import Configuration, Depth, Natural, Positive, Width
 from edhnn.hypergraph.hypergraph import Hypergraph
 from edhnn.hypergraph.incidence import edge_to_incidence, node_to_incidence
 from edhnn.kernels import Links
@@ -46,8 +46,8 @@ class HyperSAGEConfig(Configuration):
         dropout: Dropout rate after each hidden layer.
     """
 
-    layers: Count = 2
-    hidden: Count = 16
+    layers: Depth = 2
+    hidden: Width = 16
     mean_power: Positive = 1.0
     sample: Natural = 0
     dropout: float = 0.5

@@ -19,7 +19,7 @@ import torch.nn.functional as F  # noqa: N812
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from edhnn.configuration import Configuration, Count, Fraction
+from edhnn.configuration import Configuration, Depth, Fraction, Width
 from edhnn.models.base import HypergraphLike, HypergraphModel, as_hypergraph
 from edhnn.models.baselines.allset import AllDeepSetsConfig, half_sum, set_mlp
 from edhnn.models.registry import register_model
@@ -46,8 +46,8 @@ class HGNNJumpLinkConfig(Configuration):
         input_dropout: Dropout rate on the features.
     """
 
-    layers: Count = 1
-    hidden: Count = 64
+    layers: Depth = 1
+    hidden: Width = 64
     jump: Jump = "mix"
     restart: Fraction = 0.5
     smoothing: Smoothing = "symmetric"

@@ -21,7 +21,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from edhnn import kernels
-from edhnn.configuration import Configuration, Count
+from edhnn.configuration import Configuration, Depth, Width
 from edhnn.hypergraph.hypergraph import Hypergraph
 from edhnn.kernels import Links
 from edhnn.kernels.links import from_parts
@@ -45,8 +45,8 @@ class LEGCNConfig(Configuration):
         dropout: Dropout rate after each hidden layer: 0 in ED-HNN's code, 0.5 in the authors'.
     """
 
-    layers: Count = 2
-    hidden: Count = 64
+    layers: Depth = 2
+    hidden: Width = 64
     normalisation: Normalisation = "symmetric"
     dropout: float = 0.0
 

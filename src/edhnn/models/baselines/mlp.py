@@ -13,7 +13,7 @@ from typing import final
 from jaxtyping import Float
 from torch import Tensor
 
-from edhnn.configuration import Configuration, Count
+from edhnn.configuration import Configuration, Depth, Width
 from edhnn.models.base import HypergraphLike, HypergraphModel, as_hypergraph
 from edhnn.models.registry import register_model
 from edhnn.nn.features import FeatureMLP
@@ -32,8 +32,8 @@ class MLPModelConfig(Configuration):
         dropout: Dropout rate after each hidden layer; the features have no dropout.
     """
 
-    layers: Count = 1
-    hidden: Count = 64
+    layers: Depth = 1
+    hidden: Width = 64
     norm: NormName = "layer"
     dropout: float = 0.5
 

@@ -34,7 +34,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from edhnn import kernels
-from edhnn.configuration import Configuration, Count, Fraction, Positive
+from edhnn.configuration import Configuration, Depth, Fraction, Positive, Width
 from edhnn.hypergraph.hypergraph import Hypergraph
 from edhnn.models.base import HypergraphLike, HypergraphModel, as_hypergraph
 from edhnn.models.registry import register_model
@@ -58,9 +58,9 @@ class UniGNNConfig(Configuration):
         input_dropout: Dropout rate on the features.
     """
 
-    layers: Count = 2
-    hidden: Count = 8
-    heads: Count = 8
+    layers: Depth = 2
+    hidden: Width = 8
+    heads: Width = 8
     aggregate: Aggregate = "mean"
     unit_rows: bool = False
     dropout: float = 0.6
@@ -268,9 +268,9 @@ class UniGCNIIConfig(Configuration):
         dropout: Dropout rate before each layer and on the features.
     """
 
-    layers: Count = 1
-    hidden: Count = 64
-    heads: Count = 1
+    layers: Depth = 1
+    hidden: Width = 64
+    heads: Width = 1
     smoothing: Smoothing = "degree"
     restart: Fraction = 0.1
     identity_scale: Positive = 0.5
