@@ -1,7 +1,7 @@
 """Fuzz the command: `python -m tests.fuzz --seconds 300 --seed 0`. Exit with 1 if an input has a wrong outcome.
 
-    python -m tests.fuzz --kind HIF --kind CSV     only these kinds
-    python -m tests.fuzz --first 1234 --inputs 1   one input again, with the same kinds and seed
+python -m tests.fuzz --kind HIF --kind CSV     only these kinds
+python -m tests.fuzz --first 1234 --inputs 1   one input again, with the same kinds and seed
 """
 
 from __future__ import annotations
@@ -32,9 +32,15 @@ SHOWN = 60
 
 def print_outcome(outcome: Outcome, seconds: float, out: Path) -> None:
     """Print a table by kind, and each distinct finding once."""
-    console = Console(highlight=False, emoji=False, soft_wrap=True)
+    console = Console(highlight=False, emoji=False, soft_wrap=True, width=170)
     table = Table(title=f"{seconds:.0f} s", title_justify="left")
-    headings = ("kind of input", "inputs", "accepted", *(f"{problem}s".replace("ss", "s") for problem in PROBLEMS), "peak")
+    headings = (
+        "kind of input",
+        "inputs",
+        "accepted",
+        *(f"{problem}s".replace("ss", "s") for problem in PROBLEMS),
+        "peak",
+    )
     for heading in headings:
         table.add_column(heading, justify="left" if heading == headings[0] else "right")
     for kind, tally in outcome.tallies.items():

@@ -153,7 +153,8 @@ def written(target: str, *datasets: NodeDataset) -> Iterator[Example]:
 
 
 def by_hand(target: str, content: bytes) -> Example:
-    return Example({target: content}, reading(target), (target,))
+    commands = [words for words in reading(target) if "out.parquet" not in words]  # ids of several types
+    return Example({target: content}, tuple(commands), (target,))
 
 
 @kind("CSV")

@@ -34,7 +34,17 @@ TEXT_STEPS = ("word", "word", "word", "flip", "set", "delete", "insert", "trunca
 WORDS = (
     *("", "-", "--", "-1", "0", "1", "2", "3.5", "1e999", "nan", "inf", "9" * 30, "x", "a b", "*", "?", "~", "."),
     *("\x1b[31mred", "\x9b2J", "\u202etxt", "\udcff", "né", "a" * 300, "KEY", "hidden=", "=8", "hidden=8", "hidden=x"),
-    *("hidden=-1", "hidden=nan", "dropout=2", "dropout=[1]", "epochs=0", "seed=1", "learning_rate=1e300", "x=1", "a=b=c"),
+    *(
+        "hidden=-1",
+        "hidden=nan",
+        "dropout=2",
+        "dropout=[1]",
+        "epochs=0",
+        "seed=1",
+        "learning_rate=1e300",
+        "x=1",
+        "a=b=c",
+    ),
     *("learning_rate=nan", "weight_decay=-1", "scale_features=maybe", "hidden=true", "transforms=[]", "patience=0"),
     *("data.hif.json", "t.csv", "seeds.csv", "run", "c.toml", "grid.toml", "nowhere.csv", "new.csv", "new.png", "new"),
     *("nowhere/new.csv", "csbm-1", "csbm-99", "cora", "cpu", "cuda", "cuda:99", "meta", "mps", "auto", "xpu:0"),
