@@ -1,12 +1,14 @@
 """The fuzzer finds planted faults of every sort, and none in a short run over all kinds of input."""
 
 import os
+import resource
 import sys
 import time
 from pathlib import Path
 
 import pytest
 
+from tests.fuzz import fuzzer
 from tests.fuzz.examples import KINDS
 from tests.fuzz.fuzzer import PROBLEMS, fuzz, make_examples, write_input
 
@@ -36,7 +38,7 @@ def faulty():
     elif fault == "hang":
         time.sleep(60)
     elif fault == "memory":
-        bytearray(1200 * 2**20)
+        bytearray(300 * 2**20)
     elif fault == "control characters":
         sys.stderr.write("\x1b[31m")
     elif fault == "non-finite number":
@@ -44,8 +46,11 @@ def faulty():
     sys.exit(0 if fault == "non-finite number" else 1)
 
 
-def test_planted_faults_are_found_and_their_inputs_saved(tmp_path):
-    outcome = fuzz(["seed table"], inputs=len(PROBLEMS) + 1, out=tmp_path, limit=1.0, command=faulty)
+def test_planted_faults_are_found_and_their_inputs_saved(tmp_path, monkeypatch):
+    fuzzer.preload()
+    now = int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+    monkeypatch.setattr(fuzzer, "MEMORY", now + 200 * 2**20)
+    outcome = fuzz(["seed table"], inputs=len(PROBLEMS) + 1, out=tmp_path, limit=1.5, command=faulty)
     found = sorted((one.number, one.problem) for one in outcome.findings)
     assert found == list(enumerate(PROBLEMS)), describe(outcome)
     assert {path.name for path in tmp_path.iterdir()} == {f"seed-table-{number}" for number, _ in found}
