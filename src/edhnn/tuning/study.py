@@ -12,20 +12,23 @@ from __future__ import annotations
 
 import itertools
 import logging
+import math
 import warnings
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from copy import deepcopy
-from dataclasses import fields
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, Final, TypeVar, final
 
+import msgspec
 import numpy as np
 import optuna
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.exceptions import OptunaError
 from optuna.storages import RDBStorage, RetryHeartbeatStaleTrialCallback
 from optuna.trial import FrozenTrial, Trial, TrialState
-from sqlalchemy.exc import DatabaseError
+from sqlalchemy.exc import DatabaseError, SQLAlchemyError
 
 from edhnn.errors import DataError, EdhnnError, UsageError
 from edhnn.models.registry import MODELS
@@ -143,7 +146,7 @@ class StudyFile:
             self._space |= wide_space(search.plan.model, search.plan.options, search.fixed)
         self.num_trials = search.trials if self._grid is None else min(search.trials, len(self._grid))
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self.exclusive():
+        with self.exclusive(), _study_errors(self.path):
             self._storage = open_storage(self.path)
             self._study = optuna.create_study(
                 storage=self._storage,
@@ -154,6 +157,10 @@ class StudyFile:
                 pruner=optuna.pruners.MedianPruner() if search.prune else optuna.pruners.NopPruner(),
             )
             _check_same(self._study.user_attrs.get("facts", facts), facts, storage)
+            for trial in self.summaries():
+                msgspec.convert(asdict(trial), TrialSummary)
+                if not all(math.isfinite(score) for score in (*trial.scores, trial.score or 0.0)):
+                    raise ValueError(f"a score of trial {trial.number} is not finite")
             self._study.set_user_attr("facts", facts)
 
     def close(self) -> None:
@@ -267,6 +274,22 @@ class StudyFile:
             if not acquired:
                 raise EdhnnError(f"The study in '{self.path}' was locked by another process for ten minutes.")
             yield
+
+
+@contextmanager
+def _study_errors(path: Path) -> Iterator[None]:
+    """Raise what Optuna raises about a damaged database within the block as `DataError`."""
+    try:
+        yield
+    except EdhnnError:
+        raise
+    except (OptunaError, SQLAlchemyError, ValueError, LookupError, TypeError, AttributeError, AssertionError) as error:
+        cause = str(error.__cause__ or error).splitlines() or [type(error).__name__]
+        raise DataError(
+            f"The file must be an intact study of edhnn. Cause: {cause[0]}.",
+            path=path,
+            remedy="Choose another file with `storage=`.",
+        ) from error
 
 
 def _check_same(old: JsonObject, new: JsonObject, storage: str) -> None:
