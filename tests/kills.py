@@ -179,8 +179,10 @@ class Place:
         for _ in range(kills):
             process = self.start(name, out, jobs=jobs, threads=dice.choice((1, 2, 3)))
             time.sleep(dice.uniform(0.02, 0.6) * self._seconds[name])
-            count.kills += process.poll() is None
-            (os.killpg if dice.random() < 0.5 else os.kill)(process.pid, signal.SIGKILL)
+            all_of_them = dice.random() < 0.5
+            if process.poll() is None:
+                count.kills += 1
+                (os.killpg if all_of_them else os.kill)(process.pid, signal.SIGKILL)
             process.wait()
             assert process.stderr is not None
             process.stderr.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated
@@ -42,6 +43,22 @@ def print_notes(notes: Iterable[str]) -> None:
     """Print the notes of a reader: what it guessed or repaired."""
     for note in notes:
         print_message(f"note: {note}")
+
+
+def open_closed_streams() -> bool:
+    """Open closed standard streams on the null device; return whether standard output was open.
+
+    Otherwise the next file that is opened would get the number of a closed stream, and messages would be written to it.
+    """
+    had_output = sys.stdout is not None
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            opened = os.open(os.devnull, os.O_RDWR)
+            if opened != number:
+                os.dup2(opened, number)
+                os.close(opened)
+            setattr(sys, name, os.fdopen(number, "w" if number else "r", encoding="utf-8", closefd=False))
+    return had_output
 
 
 def escape_unencodable_characters() -> None:
