@@ -329,7 +329,7 @@ def break_words(words: Words, dice: Dice) -> Words:
     changed = list(words)
     verb = " ".join(words[:2]) if words[0] == "data" else words[0]
     known = options().get(verb, {})
-    for _ in range(dice.randint(1, 4)):
+    for _ in range(dice.randint(1, 2)):
         action = dice.random()
         at = dice.randrange(len(changed)) if changed else 0
         if action < 0.5 and known:

@@ -38,7 +38,7 @@ def faulty():
     elif fault == "hang":
         time.sleep(60)
     elif fault == "memory":
-        bytearray(300 * 2**20)
+        b"x" * (300 * 2**20)
     elif fault == "control characters":
         sys.stderr.write("\x1b[31m")
     elif fault == "non-finite number":
