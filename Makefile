@@ -6,9 +6,11 @@ READY  := $(VENV)/.installed-for-users
 STAMP  := $(VENV)/.installed
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 WORKERS ?= 2
+FUZZ_SECONDS ?= 300
+FUZZ_SEED ?= 0
 NATIVE := setup.py $(wildcard src/edhnn/kernels/native/*.cpp src/edhnn/kernels/native/*.h)
 
-.PHONY: help install demo test test-slow sanitize check format bench evidence coverage docs dist clean
+.PHONY: help install demo test test-slow fuzz sanitize check format bench evidence coverage docs dist clean
 
 help:            ## show this list
 	@grep -E '^[a-z-]+: *.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 14
@@ -39,6 +41,9 @@ test: $(STAMP)   ## the everyday test suite
 
 test-slow: $(STAMP)  ## the heavier tests too, with all examples of Hypothesis
 	HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -n $(WORKERS) -m "slow or not slow"
+
+fuzz: $(STAMP)   ## broken files, folders and command lines for FUZZ_SECONDS; the inputs found are in build/fuzz
+	$(BIN)/python -m tests.fuzz --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED)
 
 sanitize:        ## the native kernels under the address and undefined-behaviour sanitizers
 	@mkdir -p build/sanitize

@@ -114,20 +114,26 @@ def machine_errors() -> Iterator[None]:
         yield
     except BrokenPipeError:
         raise
-    except (OSError, MemoryError, RuntimeError) as error:
+    except (OSError, MemoryError, RuntimeError, ImportError) as error:
         message = _describe(error)
         if message is None:
             raise
         raise MachineError(message) from error
 
 
-def _describe(error: OSError | MemoryError | RuntimeError) -> str | None:
+def _describe(error: OSError | MemoryError | RuntimeError | ImportError) -> str | None:
     """Describe an error of the operating system; return ``None`` for any other error."""
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
         target = f" for '{error.filename}'" if error.filename else ""
         return f"No space left on the disk{target}. No partial file was written."
     if isinstance(error, OSError):
         return f"The operating system refused: {error}."
+    if isinstance(error, ImportError):  # the loader's messages for a library that does not fit
+        if not re.search(r"failed to map segment|cannot allocate memory", str(error), re.IGNORECASE):
+            return None
+        return f"Not enough memory to load a library ({error}). Raise the memory limit of the process (ulimit -v)."
+    if "can't start new thread" in str(error):
+        return "The operating system refused to start a thread. Raise the limit of processes (ulimit -u)."
     request = re.search(r"allocate memory: you tried to allocate (\d+) bytes", str(error))  # PyTorch's message
     if request is None and not isinstance(error, MemoryError):
         return None

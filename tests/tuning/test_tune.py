@@ -2,7 +2,9 @@
 
 import itertools
 import re
+import sqlite3
 import warnings
+from contextlib import closing
 from dataclasses import replace
 
 import pytest
@@ -345,3 +347,21 @@ def test_a_search_restores_the_verbosity_of_optuna(data, tmp_path, scored):
         tune(data, search_of(trials=12, space="wide"), storage=tmp_path / "s", jobs=1)
     assert [str(warning.message) for warning in caught] == []
     assert optuna.logging.get_verbosity() == before
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE trial_values SET value = 'x'",
+        "UPDATE trial_values SET value = NULL, value_type = 'INF_POS'",
+        "UPDATE trials SET state = 'ASLEEP'",
+        "UPDATE trial_system_attributes SET value_json = '{'",
+        "UPDATE trial_system_attributes SET value_json = '{\"hidden\": 3}' WHERE key = 'fixed_params'",
+    ],
+)
+def test_a_damaged_study_raises(data, tmp_path, scored, statement):
+    tune(data, search_of(2), storage=tmp_path / "s.db", jobs=1)
+    with closing(sqlite3.connect(tmp_path / "s.db")) as connection, connection:
+        connection.execute(statement)
+    with pytest.raises(DataError, match="s.db: The file must be an intact study"):
+        tune(data, search_of(3), storage=tmp_path / "s.db", jobs=1)

@@ -7,15 +7,15 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
 import typer
 from typer.core import TyperGroup
 
 import edhnn
 from edhnn.cli.flags import Command
-from edhnn.cli.output import escape_unencodable_characters, print_message
-from edhnn.errors import EdhnnError, machine_errors, shown
+from edhnn.cli.output import escape_unencodable_characters, open_closed_streams, print_message
+from edhnn.errors import EdhnnError, MachineError, machine_errors, shown
 from edhnn.runtime import configure_runtime
 
 
@@ -126,6 +126,8 @@ def _shown_errors() -> Iterator[None]:
 def load_verb(name: str) -> Any:
     """Import the module of a verb and return its command."""
     verb = VERBS[name]
+    if verb.module != "edhnn.cli.models":  # which loads no PyTorch
+        _check_address_space()
     group = getattr(import_module(verb.module), verb.function)
     if not isinstance(group, typer.Typer):
         function, group = group, typer.Typer(add_completion=False)
@@ -133,6 +135,24 @@ def load_verb(name: str) -> Any:
     command = typer.main.get_command(group)
     command.name = name
     return command
+
+
+_ADDRESS_SPACE: Final = 1_200_000_000
+"""Bytes of address space that a command with PyTorch needs at least."""
+
+
+def _check_address_space() -> None:
+    """Refuse a limit below which PyTorch aborts the process while it is loaded, without an exception."""
+    try:
+        import resource
+    except ModuleNotFoundError:  # Windows
+        return
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if limit != resource.RLIM_INFINITY and limit < _ADDRESS_SPACE and "torch" not in sys.modules:
+        raise MachineError(
+            f"Not enough memory to load PyTorch, which needs {_ADDRESS_SPACE / 1e9:.1f} GB of address space. The limit "
+            f"of this process is {limit / 1e9:.1f} GB. Raise it: ulimit -v {_ADDRESS_SPACE * 2 // 1000}."
+        )
 
 
 app = typer.Typer(
@@ -170,9 +190,14 @@ def _root(
 def main() -> None:
     """Run the command. Exit with 2 for an invalid request, 1 for work that failed, 130 for Ctrl-C."""
     configure_runtime()
+    has_output = open_closed_streams()
     escape_unencodable_characters()
     try:
         with machine_errors():
+            if not has_output:
+                raise MachineError(
+                    "Standard output is closed, so no result can be printed. Redirect it to a file or to /dev/null."
+                )
             app()
     except EdhnnError as error:
         print_message(f"Error: {error}", style="red")

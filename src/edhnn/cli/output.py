@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import sys
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
@@ -66,6 +67,22 @@ def warnings_as_notes() -> Iterator[None]:
         warnings.simplefilter("always", UserWarning)
         warnings.showwarning = lambda message, *_, **__: print_notes([str(message)])
         yield
+
+
+def open_closed_streams() -> bool:
+    """Open closed standard streams on the null device; return whether standard output was open.
+
+    Otherwise the next file that is opened would get the number of a closed stream, and messages would be written to it.
+    """
+    had_output = sys.stdout is not None
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            opened = os.open(os.devnull, os.O_RDWR)
+            if opened != number:
+                os.dup2(opened, number)
+                os.close(opened)
+            setattr(sys, name, os.fdopen(number, "w" if number else "r", encoding="utf-8", closefd=False))
+    return had_output
 
 
 def escape_unencodable_characters() -> None:
