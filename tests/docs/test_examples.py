@@ -1,13 +1,11 @@
 """The examples: short, built from public names, and they run."""
 
 import ast
-import subprocess
-import sys
 
 import pytest
 
 import edhnn
-from tests.docs.blocks import ROOT, environment
+from tests.docs.blocks import ROOT, run_program, shell
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 LEARNS = {"train_edhnn": 0.8, "own_model": 0.8}  # least accuracy that the last line may print
@@ -26,18 +24,13 @@ def test_an_example_is_short_and_uses_public_names_only(example):
 
 
 @pytest.mark.parametrize("example", [path for path in EXAMPLES if path.stem != "demo"], ids=lambda path: path.stem)
-def test_an_example_runs(example, tmp_path):
-    done = subprocess.run(
-        [sys.executable, str(example)], cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=300
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
+def test_an_example_runs(example, tmp_path, capsys):
+    run_program(example, tmp_path)
     if example.stem in LEARNS:
-        accuracy = float(done.stdout.split("accuracy ")[1].split()[0])
+        accuracy = float(capsys.readouterr().out.split("accuracy ")[1].split()[0])
         assert accuracy >= LEARNS[example.stem]
 
 
-def test_a_model_of_the_examples_is_a_plugin_of_the_command(tmp_path):
-    variables = {**environment(), "EDHNN_PLUGINS": str(ROOT / "examples/own_model.py")}
-    done = subprocess.run(["edhnn", "models"], env=variables, capture_output=True, text=True, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert "residual" in done.stdout
+def test_a_model_of_the_examples_is_a_plugin_of_the_command(monkeypatch):
+    monkeypatch.setenv("EDHNN_PLUGINS", str(ROOT / "examples/own_model.py"))
+    assert "residual" in shell("edhnn models")
