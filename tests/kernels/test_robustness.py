@@ -117,6 +117,7 @@ def test_half_precision_is_answered_by_torch(dtype):
         pytest.param("native", [4000, 3], 40, marks=needs_native),  # columns of one segment in several threads
     ],
 )
+@pytest.mark.usefixtures("without_shape_checks")  # thousands of small calls
 def test_the_number_of_threads_changes_no_bit(implementation, sizes, columns):
     for dtype in (torch.float32, torch.float64):
         for name, call in calls(*random_case(0, sizes, columns, dtype)):
