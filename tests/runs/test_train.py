@@ -122,11 +122,11 @@ def finish(process):
 
 @pytest.fixture(scope="module")
 def on_disk(tiny, tmp_path_factory):
-    from edhnn import write_dataset
+    from edhnn import read_dataset, write_dataset
 
     folder = tmp_path_factory.mktemp("data")
     write_dataset(tiny, folder / "tiny.hif.json")
-    train(tiny, thirty_epochs(), out=folder / "undisturbed", jobs=1)
+    train(read_dataset(folder / "tiny.hif.json"), thirty_epochs(), out=folder / "undisturbed", jobs=1)
     return folder
 
 
