@@ -17,12 +17,23 @@ settings.register_profile("thorough", parent=settings.get_profile("everyday"))  
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "everyday"))
 
 
-@pytest.fixture
-def without_shape_checks() -> Iterator[None]:
-    """Run as users do, without the shape checks of the test run, to meet our own messages for wrong shapes."""
-    jaxtyping.config.update("jaxtyping_disable", True)
+CHECKED = {"kernels", "nn", "hypergraph", "potentials", "diffusion", "models", "contract", "theory"}
+"""Folders of tests that check the shapes of every call. The tests of what stands above them run as users do."""
+
+
+@pytest.fixture(autouse=True)
+def shape_checks(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Check shapes in the tests of the mathematics only, because the checks double the time of a training."""
+    room = request.path.relative_to(Path(__file__).parent).parts[0]
+    jaxtyping.config.update("jaxtyping_disable", room not in CHECKED)
     yield
     jaxtyping.config.update("jaxtyping_disable", False)
+
+
+@pytest.fixture
+def without_shape_checks(shape_checks: None) -> None:
+    """Run as users do, without the shape checks of the test run, to meet our own messages for wrong shapes."""
+    jaxtyping.config.update("jaxtyping_disable", True)
 
 
 def pytest_configure() -> None:

@@ -123,6 +123,7 @@ def test_invalid_requests_and_data_are_refused(animals, refuse, code, arguments,
     assert words in refuse(code, "tune", *arguments, folder=animals)
 
 
+@pytest.mark.slow
 def test_ctrl_c_saves_and_prints_how_to_resume(animals):
     command = [
         sys.executable, "-m", "edhnn.cli.main", "tune", "honest.csv", "--label", "kind", "--epochs", "100000",

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import edhnn
 
 ROOT = Path(__file__).parents[2]
@@ -121,6 +123,7 @@ def test_adding_a_potential_touches_its_file_and_the_registry(tmp_path):
     assert run_contract(tmp_path, "test_registered_potentials.py") >= 8
 
 
+@pytest.mark.slow
 def test_adding_a_model_touches_its_file_and_the_registry(tmp_path):
     lines = {'    "mlp": "baselines.mlp",\n': '    "toy": "baselines.toy",\n'}
     touched = added(tmp_path, "models/baselines/toy.py", MODEL, "models/registry.py", lines)

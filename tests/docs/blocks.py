@@ -2,9 +2,18 @@
 
 import os
 import re
+import runpy
+import shlex
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
+import torch
+from typer.testing import CliRunner
+
+from edhnn.cli.main import app
+from edhnn.io import FORMATS
 
 ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
@@ -32,12 +41,40 @@ def cells(page):
 
 
 def as_script(sources):
-    """Write cells as one Python program; a cell `%%bash` becomes a call of bash that fails with its first command."""
-    parts = ["import subprocess"]
+    """Write cells as one Python program; a cell `%%bash` becomes calls of `shell`, one per line."""
+    parts = ["from tests.docs.blocks import shell"]
     for source in sources:
         first, _, rest = source.partition("\n")
-        parts.append(f"subprocess.run(['bash', '-ec', {rest!r}], check=True)" if first == "%%bash" else source)
+        lines = rest.replace("\\\n", " ").splitlines()
+        parts += [f"shell({line!r})" for line in lines if line] if first == "%%bash" else [source]
     return "\n".join(parts) + "\n"
+
+
+def run_program(program, folder):
+    """Run a Python program in this process, as PyTorch is loaded already: in a folder, and with no trace outside it."""
+    formats = dict(FORMATS)
+    with pytest.MonkeyPatch.context() as patch, torch.random.fork_rng():
+        patch.chdir(folder)
+        patch.setattr(sys, "argv", [str(program)])
+        for name, value in environment().items():
+            patch.setenv(name, value)
+        try:
+            return runpy.run_path(str(program), run_name="__main__")
+        finally:
+            FORMATS.clear()
+            FORMATS.update(formats)
+
+
+def shell(line):
+    """Run a line of the shell in this folder; return its standard output. `edhnn` itself is run in this process."""
+    first, *arguments = shlex.split(line)
+    if first == "edhnn" and not set(arguments) & {"|", ">", "&&", ";"}:
+        done = CliRunner().invoke(app, arguments, env=environment())
+        assert done.exit_code == 0, f"{line}\n{done.output[-2000:]}\n{done.exception}"
+        return done.stdout
+    done = subprocess.run(["bash", "-ec", line], env=environment(), capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, f"{line}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
+    return done.stdout
 
 
 def sessions(text):
@@ -47,15 +84,6 @@ def sessions(text):
             for part in re.split(r"^\$ ", body, flags=re.M)[1:]:
                 command, _, output = part.partition("\n")
                 yield command, output
-
-
-def run(command, folder):
-    """Run a shell command in a folder; return its standard output."""
-    done = subprocess.run(
-        command, shell=True, cwd=folder, env=environment(), capture_output=True, text=True, timeout=600
-    )
-    assert done.returncode == 0, f"{command}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
-    return done.stdout
 
 
 def same(shown, real, *, tolerance=0.25):

@@ -2,12 +2,11 @@
 
 import ast
 import subprocess
-import sys
 
 import pytest
 
 import edhnn
-from tests.docs.blocks import ROOT, environment
+from tests.docs.blocks import ROOT, environment, run_program
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 LEARNS = {"train_edhnn": 0.8, "own_model": 0.8}  # least accuracy that the last line may print
@@ -26,13 +25,10 @@ def test_an_example_is_short_and_uses_public_names_only(example):
 
 
 @pytest.mark.parametrize("example", [path for path in EXAMPLES if path.stem != "demo"], ids=lambda path: path.stem)
-def test_an_example_runs(example, tmp_path):
-    done = subprocess.run(
-        [sys.executable, str(example)], cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=300
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
+def test_an_example_runs(example, tmp_path, capsys):
+    run_program(example, tmp_path)
     if example.stem in LEARNS:
-        accuracy = float(done.stdout.split("accuracy ")[1].split()[0])
+        accuracy = float(capsys.readouterr().out.split("accuracy ")[1].split()[0])
         assert accuracy >= LEARNS[example.stem]
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.blocks import CELL, ROOT, as_script, cells, environment
+from tests.docs.blocks import CELL, ROOT, as_script, cells, environment, run_program
 
 DOCS = ROOT / "docs"
 sys.path.insert(0, str(DOCS / "_ext"))
@@ -34,10 +34,7 @@ def snippets():
 def test_snippets_run(page, tmp_path):
     plain = [cell for cell in cells(page) if "IPython" not in cell]
     (tmp_path / "page.py").write_text(as_script(plain))
-    done = subprocess.run(
-        [sys.executable, "page.py"], cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=600
-    )
-    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-3000:]
+    run_program(tmp_path / "page.py", tmp_path)
 
 
 def test_the_guides_have_snippets():

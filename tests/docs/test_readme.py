@@ -5,14 +5,12 @@ EDHNN_UPDATE_README=1 writes the real outputs into it.
 
 import os
 import re
-import subprocess
-import sys
 
 import pytest
 from typer.testing import CliRunner
 
 from edhnn.cli.main import app
-from tests.docs.blocks import FENCE, ROOT, environment, run, same, sessions
+from tests.docs.blocks import FENCE, ROOT, run_program, same, sessions, shell
 
 README = (ROOT / "README.md").read_text()
 PYTHON = [body for language, body in FENCE.findall(README) if language == "python"]
@@ -38,14 +36,16 @@ def test_there_is_python_for_each_kind_of_user():
 
 @pytest.mark.parametrize("code", PYTHON, ids=range(len(PYTHON)))
 def test_python_runs(code, tmp_path):
-    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment(), check=True, timeout=300)
+    (tmp_path / "block.py").write_text(code)
+    run_program(tmp_path / "block.py", tmp_path)
 
 
-def test_console_sessions_print_what_is_shown(tmp_path):
-    run(f"{sys.executable} {ROOT / 'examples/baskets.py'}", tmp_path)
+def test_console_sessions_print_what_is_shown(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run_program(ROOT / "examples/baskets.py", tmp_path)
     text, wrong = README, []
     for command, shown in sessions(README):
-        real = run(command, tmp_path)
+        real = shell(command)
         if not same(shown, real):
             wrong.append(f"$ {command}\n{real}")
         trimmed = "".join(line.rstrip() + "\n" for line in real.splitlines())

@@ -9,7 +9,7 @@ WIDTHS = (390, 1280)
 
 
 @pytest.fixture(scope="module")
-def page(smoke_results, tmp_path_factory):
+def page(browser, smoke_results, tmp_path_factory):  # no experiment is run if there is no browser
     pytest.importorskip("plotly")
     out = tmp_path_factory.mktemp("report")
     command = [sys.executable, "-m", "edhnn.cli.main", "report", "smoke", "--results", str(smoke_results)]

@@ -61,6 +61,7 @@ def test_an_experiment_with_a_users_model_is_run_in_workers_and_reported(name, t
     assert "±" in line
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("without_shape_checks")
 def test_a_users_model_is_searched_in_workers(name, tmp_path):
     pytest.importorskip("optuna")

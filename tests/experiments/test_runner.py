@@ -55,6 +55,19 @@ def test_the_number_of_workers_does_not_change_the_records(tmp_path):
     assert list((tmp_path / "two" / ".work").glob("jobs-*")) == []
 
 
+def test_a_stopped_run_is_resumed(tmp_path):
+    jobs = grid()[:2]
+    do_jobs(jobs, Records(tmp_path / "whole"), lambda: False)
+    looks = iter([False] * 2)
+    with pytest.raises(StoppedError):
+        do_jobs(jobs, Records(tmp_path / "stopped"), lambda: next(looks, True))  # after two of the four epochs
+    assert Records(tmp_path / "stopped").read() == []
+    do_jobs(jobs, Records(tmp_path / "stopped"), lambda: False)
+    assert numbers(tmp_path / "stopped") == numbers(tmp_path / "whole")
+    assert len(Records(tmp_path / "stopped").read()) == 2  # none twice
+
+
+@pytest.mark.slow
 def test_a_killed_run_is_resumed(tmp_path):
     text = GRID.replace("epochs = 4", "epochs = 60")
     whole, killed = tmp_path / "whole", tmp_path / "killed"

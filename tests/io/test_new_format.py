@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import edhnn
 
 SOURCE = Path(edhnn.__file__).parent
@@ -73,6 +75,7 @@ def differing(one: Path, two: Path) -> list[str]:
     return names + [f"{name}/{file}" for name in compared.common_dirs for file in differing(one / name, two / name)]
 
 
+@pytest.mark.slow
 def test_a_new_format_touches_two_source_files_and_passes_the_contract(tmp_path):
     copy = tmp_path / "edhnn"
     shutil.copytree(SOURCE, copy, ignore=shutil.ignore_patterns("__pycache__"))

@@ -41,6 +41,7 @@ def run(*command, folder, **environment):
     return done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_without_a_compiler_the_install_succeeds_and_torch_serves(checkout, tmp_path):
     target = tmp_path / "installed"
     install = ("-m", "pip", "install", "--verbose", "--no-deps", "--no-build-isolation", "--target", target, ".")

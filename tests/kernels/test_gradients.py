@@ -10,6 +10,8 @@ SIZES = [2, 0, 1, 5]
 BUDGETS = [0.05, 0.7, 30.0]
 """Steps for which levels are apart, blocks are partly pooled, and everything is constant."""
 
+quick = pytest.mark.usefixtures("without_shape_checks")  # thousands of small calls
+
 
 def inputs(seed, scale):
     values, edge_ptr, step, weight, cut_weight = random_case(seed, SIZES, 2)
@@ -27,6 +29,7 @@ def test_pav(per_entry):
     check(lambda s, w: kernels.segment_pav(s, edge_ptr, w), values, weight)
 
 
+@quick
 @pytest.mark.parametrize("power", [1, 2])
 @pytest.mark.parametrize("scale", BUDGETS)
 def test_total_variation(power, scale):
@@ -34,6 +37,7 @@ def test_total_variation(power, scale):
     check(lambda a, eta, w: kernels.prox_total_variation(a, edge_ptr, eta, power, w), values, step, weight)
 
 
+@quick
 @pytest.mark.parametrize("power", [1, 2])
 @pytest.mark.parametrize("scale", BUDGETS)
 @pytest.mark.parametrize("paper", [False, True])

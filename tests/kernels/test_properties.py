@@ -17,8 +17,9 @@ SIZES = {
 
 @needs_native
 @pytest.mark.parametrize("sizes", SIZES.values(), ids=SIZES)
-@pytest.mark.parametrize("columns", [1, 8, 37])
+@pytest.mark.parametrize("columns", [1, pytest.param(8, marks=pytest.mark.slow), 37])  # 37: full vectors and a rest
 @pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.usefixtures("without_shape_checks")  # thousands of small calls
 def test_native_equals_torch(sizes, columns, ties):
     for dtype, tolerance in ((torch.float64, 1e-12), (torch.float32, 1e-6)):
         case = random_case(columns, sizes, columns, dtype, ties)

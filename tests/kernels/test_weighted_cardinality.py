@@ -79,6 +79,7 @@ def by_clarabel(a, w, y, edge_ptr, eta, power):
     return z.value
 
 
+@quick
 @both_powers
 @every_cut
 def test_a_convex_solver_finds_the_same(power, cut):

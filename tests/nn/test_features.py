@@ -31,6 +31,7 @@ def test_sparse_features_give_what_dense_ones_give():
     torch.testing.assert_close(dense.linear.weight.grad, sparse.linear.weight.grad, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.usefixtures("without_shape_checks")  # thousands of small calls
 def test_dropout_on_stored_entries_keeps_the_mean():
     x = features().to_sparse_csr()
     training = layer(0.5)

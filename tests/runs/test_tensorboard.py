@@ -28,7 +28,7 @@ def events_of(folder):
     return {tag: [(event.step, event.value) for event in events.Scalars(tag)] for tag in events.Tags()["scalars"]}
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_every_epoch_occurs_once(data, plan, tmp_path, jobs):
     pytest.importorskip("tensorboard")
     train(data, plan, out=tmp_path / "run", jobs=jobs, tensorboard=True)

@@ -106,6 +106,11 @@ print("done", flush=True)
 """
 
 
+def thirty_epochs():
+    """Return the plan of the driver."""
+    return Plan(options={"hidden": 8, "classifier_hidden": 8}, train=TrainConfig(epochs=30), num_splits=2)
+
+
 def start(data, out, jobs):
     command = [sys.executable, "-c", DRIVER, str(data), str(out), str(jobs)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
@@ -118,11 +123,11 @@ def finish(process):
 
 @pytest.fixture(scope="module")
 def on_disk(tiny, tmp_path_factory):
-    from edhnn import write_dataset
+    from edhnn import read_dataset, write_dataset
 
     folder = tmp_path_factory.mktemp("data")
     write_dataset(tiny, folder / "tiny.hif.json")
-    finish(start(folder / "tiny.hif.json", folder / "undisturbed", 1))
+    train(read_dataset(folder / "tiny.hif.json"), thirty_epochs(), out=folder / "undisturbed", jobs=1)
     return folder
 
 
@@ -130,7 +135,7 @@ def on_disk(tiny, tmp_path_factory):
 def test_a_run_killed_at_random_moments_resumes_to_the_same_bits(on_disk, tmp_path, jobs):
     dice = random.Random(jobs)
     kills = 0
-    for _ in range(2 if jobs == 1 else 3):
+    for _ in range(1 if jobs == 1 else 3):
         process = start(on_disk / "tiny.hif.json", tmp_path / "run", jobs)
         assert process.stdout.readline().strip() == "started"
         time.sleep(dice.uniform(0.1, 0.6) if jobs == 1 else dice.uniform(2.0, 5.0))
@@ -144,13 +149,13 @@ def test_a_run_killed_at_random_moments_resumes_to_the_same_bits(on_disk, tmp_pa
 
 
 def test_an_interrupted_run_saves_and_resumes(tiny, tmp_path):
-    plan = Plan(options={"hidden": 8, "classifier_hidden": 8}, train=TrainConfig(epochs=30), num_splits=2)
+    plan = Plan(options={"hidden": 8, "classifier_hidden": 8}, train=TrainConfig(epochs=12), num_splits=2)
     train(tiny, plan, out=tmp_path / "whole", jobs=1)
     seen = []
 
     def interrupt(record):
         seen.append(record)
-        if len(seen) == 40:
+        if len(seen) == 17:
             os.kill(os.getpid(), signal.SIGINT)
 
     patched = pytest.MonkeyPatch()
@@ -159,7 +164,7 @@ def test_an_interrupted_run_saves_and_resumes(tiny, tmp_path):
 
         make = fit_module.EpochRecord
         patch.setattr(fit_module, "EpochRecord", lambda **facts: (interrupt(facts), make(**facts))[1])
-        with pytest.raises(StoppedError, match="split 1, epoch 10"):
+        with pytest.raises(StoppedError, match="split 1, epoch 5"):
             train(tiny, plan, out=tmp_path / "run", jobs=1)
     assert (tmp_path / "run/splits/01/state.safetensors").is_file()
     with pytest.raises(UsageError, match="Resume it with `resume=True`, or choose another folder"):
