@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -22,6 +23,7 @@ from edhnn.io.files import atomic_file, read_document
 from edhnn.typing import JsonObject
 
 _MAX_DEPTH: Final = 64
+_LONG_KEY: Final = re.compile(r"""(?<![\w-])(?:["']?[\w-]+["']?[ \t]*\.[ \t]*){64}""")
 
 
 def read_json(path: Path) -> JsonObject:
@@ -63,6 +65,8 @@ def parse_toml(text: str) -> dict[str, Any]:
     Raises:
         ValueError: if it is not TOML, or lists and tables are nested too deeply.
     """
+    if _LONG_KEY.search(text):  # the parser takes a time that is quadratic in the number of parts
+        raise _too_deep()
     try:
         content = tomllib.loads(text)
     except RecursionError:
