@@ -193,6 +193,12 @@ def test_deep_settings_and_files_raise(tiny, tmp_path):
             make_plan(tiny, file=tmp_path / "plan.toml")
 
 
+def test_an_integer_that_cannot_be_printed_raises(tiny, tmp_path):
+    (tmp_path / "plan.toml").write_text(f"splits = 0x{'f' * 5000}")
+    with pytest.raises(EdhnnError, match="an integer must have at most 1024 bits"):
+        make_plan(tiny, file=tmp_path / "plan.toml")
+
+
 def test_a_plan_has_a_limit_of_splits():
     with pytest.raises(UsageError, match="at most 10000 splits"):
         Plan(num_splits=10**9)

@@ -23,6 +23,7 @@ from edhnn.io.files import atomic_file, read_document
 from edhnn.typing import JsonObject
 
 _MAX_DEPTH: Final = 64
+_MAX_BITS: Final = 1024
 _LONG_KEY: Final = re.compile(r"""(?<![\w-])(?:["']?[\w-]+["']?[ \t]*\.[ \t]*){64}""")
 
 
@@ -76,10 +77,12 @@ def parse_toml(text: str) -> dict[str, Any]:
 
 
 def _check_depth(content: Any) -> None:
-    """Check how deeply lists and objects are nested, without recursion. Later code may then use recursion."""
+    """Check the size of integers and, without recursion, how deeply lists and objects are nested."""
     level = [content] if isinstance(content, dict | list) else []
     for _ in range(_MAX_DEPTH):
-        values = (value for outer in level for value in (outer.values() if isinstance(outer, dict) else outer))
+        values = [value for outer in level for value in (outer.values() if isinstance(outer, dict) else outer)]
+        if any(isinstance(value, int) and value.bit_length() > _MAX_BITS for value in values):
+            raise ValueError(f"an integer must have at most {_MAX_BITS} bits")  # Python does not print longer ones
         level = [value for value in values if isinstance(value, dict | list)]
     if level:
         raise _too_deep()
