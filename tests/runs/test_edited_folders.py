@@ -187,8 +187,15 @@ def test_settings_have_limits(tiny, setting):
 def test_deep_settings_and_files_raise(tiny, tmp_path):
     with pytest.raises(UsageError, match="'hidden' must be of type int"):
         make_plan(tiny, settings=parse_settings([f"hidden={DEEP[:1000]}"]))
-    (tmp_path / "plan.toml").write_text(f"a = {DEEP}")
-    with pytest.raises(EdhnnError, match="nested at most 64 deep"):
+    for text in (f"a = {DEEP}", f"[{'a.' * 100_000}b]"):
+        (tmp_path / "plan.toml").write_text(text)
+        with bounded(), pytest.raises(EdhnnError, match="nested at most 64 deep"):
+            make_plan(tiny, file=tmp_path / "plan.toml")
+
+
+def test_an_integer_that_cannot_be_printed_raises(tiny, tmp_path):
+    (tmp_path / "plan.toml").write_text(f"splits = 0x{'f' * 5000}")
+    with pytest.raises(EdhnnError, match="an integer must have at most 1024 bits"):
         make_plan(tiny, file=tmp_path / "plan.toml")
 
 
@@ -215,7 +222,6 @@ def test_only_regular_files_within_the_limit_are_read(tmp_path):
         "update trial_values set value = 'text'",
         "update trials set state = 'STRANGE'",
         "delete from trial_params",
-        "drop table trials",
     ],
 )
 def test_an_edited_study_gives_an_answer(tiny, tmp_path, command):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -22,6 +23,8 @@ from edhnn.io.files import atomic_file, read_document
 from edhnn.typing import JsonObject
 
 _MAX_DEPTH: Final = 64
+_MAX_BITS: Final = 1024
+_LONG_KEY: Final = re.compile(r"""(?<![\w-])(?:["']?[\w-]+["']?[ \t]*\.[ \t]*){64}""")
 
 
 def read_json(path: Path) -> JsonObject:
@@ -63,6 +66,8 @@ def parse_toml(text: str) -> dict[str, Any]:
     Raises:
         ValueError: if it is not TOML, or lists and tables are nested too deeply.
     """
+    if _LONG_KEY.search(text):  # the parser takes a time that is quadratic in the number of parts
+        raise _too_deep()
     try:
         content = tomllib.loads(text)
     except RecursionError:
@@ -72,10 +77,12 @@ def parse_toml(text: str) -> dict[str, Any]:
 
 
 def _check_depth(content: Any) -> None:
-    """Check how deeply lists and objects are nested, without recursion. Later code may then use recursion."""
+    """Check the size of integers and, without recursion, how deeply lists and objects are nested."""
     level = [content] if isinstance(content, dict | list) else []
     for _ in range(_MAX_DEPTH):
-        values = (value for outer in level for value in (outer.values() if isinstance(outer, dict) else outer))
+        values = [value for outer in level for value in (outer.values() if isinstance(outer, dict) else outer)]
+        if any(isinstance(value, int) and value.bit_length() > _MAX_BITS for value in values):
+            raise ValueError(f"an integer must have at most {_MAX_BITS} bits")  # Python does not print longer ones
         level = [value for value in values if isinstance(value, dict | list)]
     if level:
         raise _too_deep()
