@@ -235,7 +235,7 @@ def _changed(path: Path, remedy: str | None = None) -> DataError:
     return DataError(
         "The content must be what the training wrote. Its SHA-256 is not the recorded one.",
         path=path,
-        remedy=f"Copy the run folder again. {remedy or _RESUME}",
+        remedy=f"{remedy or _RESUME} Or copy the run folder again.",
     )
 
 
