@@ -23,7 +23,7 @@ CHECKED = {"kernels", "nn", "hypergraph", "potentials", "diffusion", "models", "
 
 @pytest.fixture(autouse=True)
 def shape_checks(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Check shapes in the tests of the mathematics only, because the checks double the time of a training."""
+    """Check shapes in the tests of the mathematics only, because every call of a training would pay for them."""
     room = request.path.relative_to(Path(__file__).parent).parts[0]
     jaxtyping.config.update("jaxtyping_disable", room not in CHECKED)
     yield
