@@ -108,7 +108,7 @@ def test_default_folders_are_numbered_and_resumed(animals, here):  # noqa: F811
         (2, ["train", "nowhere"], "not found: 'nowhere'"),
         (2, ["train", "--model", "transformer"], "model must be one of"),
         (2, ["train", "--set", "hiden=8"], "Did you mean 'hidden'"),
-        (2, ["train", "--set", "hidden=0"], "'hidden' must be at least 1"),
+        (2, ["train", "--set", "hidden=0"], "'hidden' must lie in 1..65536"),
         (2, ["train", "part.csv", "--label", "kind", "--preset", "paper"], "--preset auto"),
         (2, ["train", "--config", "none.toml"], "File not found: 'none.toml'"),
         (2, ["predict", "nothing", "full.csv", "--out", "x.csv"], "must be a run folder"),

@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from edhnn import UsageError
+from edhnn import DataError, UsageError
 from edhnn.experiments.jobs import cells_of
 from edhnn.experiments.records import Records
 from edhnn.experiments.report import figures as plots
@@ -283,7 +283,7 @@ why = "it takes too long"
     assert content.claims == []
     assert "Skipped: all (two): it takes too long." in notes_of(content.views[0])
     (tmp_path / "latin.toml").write_bytes(b'title = "\xe9"')
-    with pytest.raises(UsageError, match="Cannot read"):
+    with pytest.raises(DataError, match="latin.toml, line 1: .* must be UTF-8"):
         make_content(Records(tmp_path), [str(tmp_path / "latin.toml")])
 
 

@@ -9,6 +9,8 @@ import os
 import random
 import sqlite3
 import tempfile
+import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
@@ -90,6 +92,13 @@ def random_bytes(dice: Dice) -> bytes:
 
 def break_file(name: str, content: bytes, dice: Dice) -> bytes:
     """Break the structure of a file, half of the time if we know it, or its bytes."""
+    try:
+        return _break_inside(name, content, dice)
+    except (EOFError, OSError, ValueError, zipfile.BadZipFile, zlib.error):  # an earlier step broke the structure
+        return break_bytes(content, dice)
+
+
+def _break_inside(name: str, content: bytes, dice: Dice) -> bytes:
     if dice.random() < 0.5:
         for ending, change in STRUCTURES.items():
             if name.removesuffix(".gz").endswith(ending):

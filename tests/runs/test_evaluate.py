@@ -109,7 +109,7 @@ def test_new_nodes_count_for_all_models_and_together(named, run):
     assert (result["num_nodes"], result["seen"]) == (before["num_nodes"] + 2, before["seen"])
     assert result["together"] is not None
     with pytest.raises(DataError, match="have not learned from. 'tiny' has none"):
-        split = RunFolder(run).read_splits(PLAN.num_splits, 40)[0]
+        split = RunFolder(run).read_splits()[0]
         seen_only = torch.full_like(named.y, -1)
         seen_only[split.train] = named.y[split.train]
         evaluate_run(run, replace(named, y=seen_only), 0)

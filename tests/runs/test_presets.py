@@ -121,7 +121,7 @@ def test_settings_override_the_file_and_the_file_overrides_the_preset(tmp_path):
         ("hiden=3", "Did you mean 'hidden'"),
         ("hidden=wide", "'hidden' must be of type int. Got 'wide'"),
         ("schedule=cosinus", "Did you mean 'cosine'"),
-        ("epochs=0", "'epochs' must be"),
+        ("epochs=0", "'epochs' must lie in"),
         ("dropout=1.5", "dropout rate"),
     ],
 )

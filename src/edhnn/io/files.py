@@ -55,7 +55,7 @@ def need_regular(path: Path) -> None:
     with usage_errors(path, "read"):
         try:
             mode = path.stat().st_mode
-        except (FileNotFoundError, NotADirectoryError) as error:
+        except FileNotFoundError as error:
             raise UsageError(f"File not found: '{path}'.") from error
     if not stat.S_ISREG(mode):
         kind = next((name for test, name in _KINDS if test(mode)), "special file")
@@ -71,10 +71,9 @@ def read_document(path: Path, max_bytes: int = MAX_DOCUMENT_BYTES) -> bytes:
         LimitError: if it is larger than ``max_bytes``.
     """
     with open_existing(path) as stream, usage_errors(path, "read"):
-        content = stream.read(max_bytes + 1)
-    if len(content) > max_bytes:
-        raise LimitError(f"The file must be at most {size_in_words(max_bytes)}. It is larger.", path=path)
-    return content
+        if os.fstat(stream.fileno()).st_size > max_bytes:
+            raise LimitError(f"The file must be at most {size_in_words(max_bytes)}. It is larger.", path=path)
+        return stream.read()  # with a size, Python would allocate that many bytes at once
 
 
 @contextmanager

@@ -47,6 +47,7 @@ from edhnn.typing import JsonObject
 
 _FIRST_FILES = ("splits.npz", "nodes.npy", "splits", "lock")
 _DESCRIPTIONS = ("origin", "dataset.source")
+_ADDED = ("dataset.nodes_sha256",)  # fields that runs of the first version do not have
 _RESUME = "Resume the run to write the file again."
 _SHOWN = 100
 _MAX_LINES_BYTES: Final = 4 * 2**30
@@ -350,7 +351,8 @@ def _check_same_run(old: JsonObject, new: JsonObject, folder: Path) -> None:
             "which may give other numbers. Resume with that version, or train in another folder."
         )
     before, now = dict(_leaves(old)), dict(_leaves(new))
-    names = [name for name in {**before, **now} if name not in _DESCRIPTIONS and now.get(name) != before.get(name)]
+    ignored = {*_DESCRIPTIONS, *(name for name in _ADDED if name not in before)}
+    names = [name for name in {**before, **now} if name not in ignored and now.get(name) != before.get(name)]
     if names:
         shown = "; ".join(f"{name} is {before.get(name)!r} there, {now.get(name)!r} here" for name in names[:5])
         raise UsageError(f"'{folder}' holds a different run: {shown}. Use the same settings, or choose another folder.")
