@@ -151,9 +151,9 @@ def _read_new_lines(path: Path, progress: _Progress) -> Iterator[JsonObject]:
     """Yield the records of the complete lines that were not read before."""
     with open_existing(path) as stream:
         stream.seek(progress.end)
-        content = stream.read(_MAX_BYTES + 1)
-    if len(content) > _MAX_BYTES:
-        raise LimitError(f"A file of records must be at most {size_in_words(_MAX_BYTES)}. It is larger.", path=path)
+        if os.fstat(stream.fileno()).st_size > _MAX_BYTES:
+            raise LimitError(f"A file of records must be at most {size_in_words(_MAX_BYTES)}. It is larger.", path=path)
+        content = stream.read()
     if not progress.ended and content.startswith(b"\n"):
         content, progress.end, progress.ended = content[1:], progress.end + 1, True
     *lines, last = content.split(b"\n")
