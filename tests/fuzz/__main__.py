@@ -38,7 +38,7 @@ def print_outcome(outcome: Outcome, seconds: float, out: Path) -> None:
         "kind of input",
         "inputs",
         "accepted",
-        *(f"{problem}s".replace("ss", "s") for problem in PROBLEMS),
+        *PROBLEMS,
         "peak",
     )
     for heading in headings:

@@ -7,7 +7,9 @@ import io
 import json
 import os
 import random
+import re
 import sqlite3
+import struct
 import tempfile
 import zipfile
 import zlib
@@ -53,6 +55,7 @@ WORDS = (
     *("ed-hnn", "mlp", "hgnn", "nothing", "size", "node", "edge", "hif", "csv", "tv", "ce", "divergence", "admm"),
     *("classification", "regression", "multilabel", "paper", "official", "wide", "sqlite:///s.db", ":memory:", "all"),
 )
+NUMBERS = ("0", "1", "2", "3", "0.5", "1e-30", "1e30", "1e300", "nan", "inf")
 COSTLY = dict.fromkeys(("--epochs", "--splits", "--trials", "--jobs"), ("", "-1", "0", "1", "2", "x", "nan", "1.5"))
 COSTLY |= {"--budget": ("", "-1", "0", "x", "nan", "1e-9")}
 """Options whose large values are legitimate work that takes long, and the values to try."""
@@ -162,6 +165,41 @@ def _is_endless(document: Any) -> bool:
     except ValueError:
         return True
     return False
+
+
+GENTLE: dict[type, tuple[Any, ...]] = {
+    bool: (True, False),
+    int: (0, 1, 2, 3, -1, 10**9),
+    float: (0.0, 0.5, 1.0, -1.0, 1e-30, 1e30, 1e300, float("nan"), float("inf")),
+}
+"""Values of the same type: most of them pass the parser and reach the code behind it."""
+
+
+def change_json(data: bytes, dice: Dice) -> bytes:
+    """Replace one number or switch of a JSON document by another of its type."""
+    try:
+        document = json.loads(data)
+    except ValueError:
+        return break_bytes(data, dice)
+    places = [(holder, key) for holder, key in _places(document) if type(holder[key]) in GENTLE]
+    if not places:
+        return break_json(data, dice)
+    holder, key = dice.choice(places)
+    holder[key] = dice.choice(GENTLE[type(holder[key])])
+    return json.dumps(document).encode()
+
+
+def break_safetensors(data: bytes, dice: Dice) -> bytes:
+    """Keep the header and replace a few numbers behind it."""
+    if len(data) < 16:
+        return break_bytes(data, dice)
+    begin = 8 + int.from_bytes(data[:8], "little")
+    changed = bytearray(data)
+    for _ in range(dice.randint(1, 4)):
+        if begin + 4 <= len(data):
+            at = begin + 4 * dice.randrange((len(data) - begin) // 4)
+            changed[at : at + 4] = struct.pack("<f", dice.choice((*GENTLE[float][:6], float("nan"), float("inf"))))
+    return bytes(changed)
 
 
 def break_json_lines(data: bytes, dice: Dice) -> bytes:
@@ -291,8 +329,11 @@ def break_toml(data: bytes, dice: Dice) -> bytes:
     lines = data.splitlines(keepends=True)
     for _ in range(dice.randint(1, 3)):
         at, action = dice.randrange(len(lines)), dice.random()
-        key, sign, _ = lines[at].partition(b"=")
-        if action < 0.6 and sign:
+        key, sign, old = lines[at].partition(b"=")
+        if action < 0.4 and re.fullmatch(rb"\s*[-0-9.]+\s*", old):
+            number = dice.choice(GENTLE[float if b"." in old else int])
+            lines[at] = key + f"= {number}\n".encode()
+        elif action < 0.6 and sign:
             value = dice.choice((*VALUES, *(json.dumps(name).encode() for name in NAMES)))
             lines[at] = key + b"= " + value + b"\n"
         elif action < 0.7 and (words := list(WORD.finditer(lines[at]))):
@@ -308,7 +349,8 @@ def break_toml(data: bytes, dice: Dice) -> bytes:
 
 
 STRUCTURES: dict[str, Callable[[bytes, Dice], bytes]] = {
-    ".json": break_json,
+    ".json": lambda data, dice: (change_json if dice.random() < 0.5 else break_json)(data, dice),
+    ".safetensors": break_safetensors,
     ".jsonl": break_json_lines,
     ".csv": break_table,
     ".tsv": break_table,
@@ -343,7 +385,9 @@ def break_words(words: Words, dice: Dice) -> Words:
         at = dice.randrange(len(changed)) if changed else 0
         if action < 0.5 and known:
             flag = dice.choice(sorted(known))
-            value = [dice.choice(known[flag])] if known[flag] else []
+            value = (
+                [dice.choice(known[flag] if dice.random() < 0.5 else COSTLY.get(flag, NUMBERS))] if known[flag] else []
+            )
             changed += [flag, *value] if dice.random() < 0.9 else [f"{flag}={''.join(value)}"]
         elif action < 0.7 and changed:
             changed[at] = dice.choice(COSTLY.get(changed[at - 1], WORDS))
