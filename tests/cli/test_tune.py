@@ -115,7 +115,7 @@ def test_the_wide_space_reports_the_importance_of_settings(animals, here):  # no
         (2, ["honest.csv", "--label", "kind", "--set", "hidden=8", "--set", "num_iterations=1"], "space is empty"),
         (2, ["honest.csv", "--out", "no/such/folder.toml"], "folder 'no/such' must exist"),
         (2, ["honest.csv", "--label", "kind", "--storage", "redis://x"], "must be a file or sqlite"),
-        (1, ["honest.csv", "--label", "kind", "--storage", "honest.nodes.csv"], "must be an Optuna database"),
+        (1, ["honest.csv", "--label", "kind", "--storage", "honest.nodes.csv"], "must be an intact Optuna database"),
         (1, ["honest.csv", "--label", "kind", "--features", "weight_kg", "--task", "regression"], "number"),
     ],
 )

@@ -12,7 +12,7 @@ from tests.fuzz.examples import KINDS
 from tests.fuzz.fuzzer import PROBLEMS, fuzz, make_examples, write_input
 
 ROOT = Path(__file__).parents[2]
-EVERYDAY = 6 * len(KINDS)
+EVERYDAY = 2 * len(KINDS)
 """Inputs of the everyday run, which takes about five seconds on an idle machine."""
 
 

@@ -109,6 +109,18 @@ def test_resuming_from_a_snapshot_gives_the_same_bits(tiny, split, tmp_path, opt
     assert (result.test, result.best_epoch) == (expected.test, expected.best_epoch)
 
 
+@pytest.mark.parametrize("part", ["model", "adam", "best"])
+def test_a_state_that_is_not_finite_is_refused(tiny, split, tmp_path, part):
+    def damage(record, snapshot):
+        state = snapshot()
+        next(iter(getattr(state, part).values())).view(-1)[0] = math.inf
+        write_state(state, tmp_path / "state.safetensors")
+
+    fit(model_for(tiny), tiny, split, TrainConfig(epochs=1), watch=damage)
+    with pytest.raises(DataError, match=f"the tensor '{part}/.*' holds a value that is not finite"):
+        read_state(tmp_path / "state.safetensors", model_for(tiny))
+
+
 def test_a_snapshot_does_not_change_while_training_continues(tiny, split):
     config, snapshots = TrainConfig(epochs=6), []
     watch = lambda record, snapshot: snapshots.append(snapshot()) if record.epoch == 3 else None  # noqa: E731

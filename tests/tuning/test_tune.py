@@ -310,7 +310,7 @@ def test_files_that_are_not_studies_raise(data, tmp_path, scored):
     notes.write_text("shopping list\nmilk")
     journal.write_text('{"op_code":0,"worker_id":"x","study_name":"s","directions":[2]}\n')
     for storage in (str(notes), f"sqlite:///{notes}"):
-        with pytest.raises(DataError, match="must be an Optuna database"):
+        with pytest.raises(DataError, match="must be an intact Optuna database"):
             tune(data, search_of(), storage=storage, jobs=1)
     assert notes.read_text() == "shopping list\nmilk"
     with pytest.raises(DataError, match="an Optuna journal of an earlier version of edhnn.*copy_study"):
@@ -355,6 +355,7 @@ def test_a_search_restores_the_verbosity_of_optuna(data, tmp_path, scored):
         "UPDATE trial_values SET value = 'x'",
         "UPDATE trial_values SET value = NULL, value_type = 'INF_POS'",
         "UPDATE trials SET state = 'ASLEEP'",
+        "DROP TABLE version_info; CREATE TABLE version_info (version_info_id INTEGER)",
         "UPDATE trial_system_attributes SET value_json = '{'",
         "UPDATE trial_system_attributes SET value_json = '{\"hidden\": 3}' WHERE key = 'fixed_params'",
     ],
@@ -362,6 +363,6 @@ def test_a_search_restores_the_verbosity_of_optuna(data, tmp_path, scored):
 def test_a_damaged_study_raises(data, tmp_path, scored, statement):
     tune(data, search_of(2), storage=tmp_path / "s.db", jobs=1)
     with closing(sqlite3.connect(tmp_path / "s.db")) as connection, connection:
-        connection.execute(statement)
-    with pytest.raises(DataError, match="s.db: The file must be an intact study"):
+        connection.executescript(statement)
+    with pytest.raises(DataError, match="s.db: The file must be an intact Optuna database"):
         tune(data, search_of(3), storage=tmp_path / "s.db", jobs=1)

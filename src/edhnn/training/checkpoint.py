@@ -142,3 +142,6 @@ def _check_tensors(state: FitState, model: nn.Module) -> None:
         wrong = [name for name in {**needed, **found} if found.get(name) != needed.get(name)]
         if wrong:
             raise ValueError(f"the tensor '{part}/{wrong[0]}' does not match the model")
+        infinite = [name for name, tensor in getattr(state, part).items() if not bool(tensor.isfinite().all())]
+        if infinite:  # training stops before it saves such a state
+            raise ValueError(f"the tensor '{part}/{infinite[0]}' holds a value that is not finite")

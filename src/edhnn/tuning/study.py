@@ -28,7 +28,6 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, Floa
 from optuna.storages import RDBStorage, RetryHeartbeatStaleTrialCallback
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, Trial, TrialState
-from sqlalchemy.exc import DatabaseError
 
 from edhnn.configuration import Natural
 from edhnn.errors import DataError, EdhnnError, UsageError
@@ -111,12 +110,21 @@ def open_storage(path: Path) -> RDBStorage:
                     path=path,
                     remedy=f"{_OTHER_FILE} To keep the trials, copy the study with optuna.copy_study.",
                 )
-    try:
+    with _intact(path):
         return RDBStorage(f"{_SQLITE}{path}", engine_kwargs={"connect_args": {"timeout": _LOCK_SECONDS}})
-    except (ValueError, KeyError, RuntimeError, DatabaseError) as error:
-        first = str(error).splitlines()[0]
+
+
+@contextmanager
+def _intact(path: Path) -> Iterator[None]:
+    """Raise `DataError` for any error in a study's file: SQLAlchemy and Optuna raise many classes if it was edited."""
+    try:
+        yield
+    except (EdhnnError, MemoryError, OSError):
+        raise
+    except Exception as error:
+        first = next(iter(str(error).splitlines()), type(error).__name__).strip().rstrip(".")
         raise DataError(
-            f"The file must be an Optuna database. Cause: {first}.", path=path, remedy=_OTHER_FILE
+            f"The file must be an intact Optuna database. Cause: {first}.", path=path, remedy=_OTHER_FILE
         ) from error
 
 
@@ -167,7 +175,7 @@ class StudyFile:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.exclusive():
             self._storage = open_storage(self.path)
-            try:
+            with _intact(self.path):
                 self._study = optuna.create_study(
                     storage=self._storage,
                     study_name=name,
@@ -180,13 +188,6 @@ class StudyFile:
                 _check_same(recorded, facts, storage)
                 self._check_trials(minimise)
                 self._study.set_user_attr("facts", facts)
-            except EdhnnError:
-                raise
-            except Exception as error:  # SQLAlchemy and Optuna raise many classes for a database that was edited
-                first = next(iter(str(error).splitlines()), type(error).__name__)
-                raise DataError(
-                    f"The file must be an intact study. Cause: {first}.", path=self.path, remedy=_OTHER_FILE
-                ) from error
 
     def _check_trials(self, minimise: bool) -> None:
         """Raise a `ValueError` if a trial does not have the form that this class gives it."""
@@ -212,7 +213,7 @@ class StudyFile:
     def take(self) -> Iterator[Trial | None]:
         """Lock the next trial; ``None`` if all requested trials are finished or locked by other processes."""
         with ExitStack() as stack:
-            with self.exclusive():
+            with self.exclusive(), _intact(self.path):
                 trial = self._next()
                 if trial is not None:
                     lock = self._lock_of(trial.number)

@@ -542,6 +542,13 @@ def test_broken_parquet_is_refused(tmp_path):
         read_dataset(path)
 
 
+def test_a_parquet_table_without_columns_is_refused(tmp_path):
+    path = write(tmp_path, parquet={"node": ["a", "b"], "edge": [1, 2]})
+    pa.parquet.write_table(pa.table({}), tmp_path / "t.nodes.parquet")
+    with pytest.raises(DataError, match="t.nodes.parquet: A table must have columns. It has none"):
+        read_dataset(path)
+
+
 def test_parquet_text_that_is_not_utf_8_is_refused(tmp_path):
     path = tmp_path / "t.parquet"
     broken = pa.array([b"\xff\xfe", b"ok"]).view(pa.string())

@@ -283,6 +283,8 @@ def _read_header(path: Path, kind: TableKind, limits: Limits) -> Header:
             columns = list(_open_parquet(path).schema_arrow.names)
         except (pa.ArrowException, UnicodeDecodeError) as error:
             raise _not_parquet(path, error) from error
+        if not columns:
+            raise DataError("A table must have columns. It has none.", path=path)
         _need_unique(columns, path)
         return Header(columns)
     with open_limited(path, limits) as stream:
