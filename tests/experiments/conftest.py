@@ -1,26 +1,8 @@
-"""Fixtures: records of the smallest experiments, run once by the command, and a browser if one is installed."""
+"""Fixture: a browser, if one is installed."""
 
-import os
 import shutil
-import subprocess
-import sys
 
 import pytest
-
-from edhnn.parallel import locked
-
-
-@pytest.fixture(scope="session")
-def smoke_results(tmp_path_factory):
-    """Records of `edhnn run smoke`, shared by all test processes."""
-    root = tmp_path_factory.getbasetemp()
-    root = root.parent if "PYTEST_XDIST_WORKER" in os.environ else root
-    results = root / "smoke-results"
-    with locked(root / "smoke.lock", wait=600.0) as acquired:
-        assert acquired
-        command = [sys.executable, "-m", "edhnn.cli.main", "run", "smoke", "--results", str(results)]
-        subprocess.run(command, check=True, capture_output=True, timeout=600)
-    return results
 
 
 @pytest.fixture(scope="session")

@@ -5,16 +5,23 @@ import sys
 
 import pytest
 
+from edhnn.experiments.spec import find_experiments
+from tests.experiments.made import made_records, write_records
+
 WIDTHS = (390, 1280)
 
 
 @pytest.fixture(scope="module")
-def page(browser, smoke_results, tmp_path_factory):  # no experiment is run if there is no browser
+def page(browser, tmp_path_factory):  # no page is written if there is no browser
     pytest.importorskip("plotly")
-    out = tmp_path_factory.mktemp("report")
-    command = [sys.executable, "-m", "edhnn.cli.main", "report", "smoke", "--results", str(smoke_results)]
-    subprocess.run([*command, "--out", str(out)], check=True, capture_output=True, timeout=120)
-    return out / "index.html"
+    folder = tmp_path_factory.mktemp("report")
+    for experiment in find_experiments("smoke"):
+        rows = [row.label for row in experiment.row]
+        records = made_records(experiment, lambda cell, split, rows=rows: 50.0 + 7 * rows.index(cell.row) + split)
+        write_records(folder / "results", records)
+    command = [sys.executable, "-m", "edhnn.cli.main", "report", "smoke", "--results", str(folder / "results")]
+    subprocess.run([*command, "--out", str(folder)], check=True, capture_output=True, timeout=120)
+    return folder / "index.html"
 
 
 @pytest.fixture
