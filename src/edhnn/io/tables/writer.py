@@ -22,9 +22,10 @@ import pyarrow.csv
 import pyarrow.parquet
 import torch
 
-from edhnn.data.columns import ColumnRequest, exact_array, is_rounded, label_columns, numbers_in, recorded_columns
+from edhnn.data.columns import ColumnRequest, label_columns, recorded_columns
 from edhnn.data.dataset import NodeDataset, as_numpy
 from edhnn.data.ids import IdColumn, Ids, integers_if_all_canonical
+from edhnn.data.values import exact_array, is_rounded, numbers_in
 from edhnn.errors import DataError
 from edhnn.io.file_format import FileFormat
 from edhnn.io.files import atomic_file, compressed_by_name
