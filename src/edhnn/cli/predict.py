@@ -118,6 +118,8 @@ def _read_like(options: ReadOptions, source: str, model: Pretrained, *, labels: 
             options = replace(options, noise=noise, feature_seed=seed)
         return options.read(source)
     if "encoding" in recorded:
+        if labels and options.label:
+            options = replace(options, task=options.task or model.objective.task)
         return options.read(source, like={**recorded, "task": model.objective.task}, labels=labels)
     like = {"columns": recorded["columns"]} if "columns" in recorded else None
     names = model.feature_names if options.features is None else None

@@ -22,8 +22,10 @@ from torch import Tensor
 from edhnn.data.dataset import UNLABELLED, NodeDataset, Task, select_columns
 from edhnn.data.encoding import (
     Encoding,
+    decoded_numbers,
     describe_encoding,
     describe_left_out,
+    encoding_from_json,
     fit_encoding,
     need_finite,
     need_same_columns,
@@ -416,10 +418,27 @@ def encoded_again(dataset: NodeDataset, encoding: Encoding) -> NodeDataset:
             columns[name] = numbers.astype(np.int64).tolist() if whole else numbers.tolist()
     notes: list[str] = []
     ids, count = dataset.node_ids, dataset.hypergraph.num_nodes
-    encoded = encoding.apply(columns, count, lambda row: f"node {ids[row]!r}", notes, of=dataset.name)
+    encoded = encoding.apply(columns, count, lambda row: f"node {ids[row]!r}", notes)
     provenance = replace(
         dataset.provenance,
         notes=(*dataset.provenance.notes, *notes),
         details={**dataset.provenance.details, "encoding": encoding.to_json()},
     )
     return replace(dataset, x=encoded, feature_names=encoding.feature_names, provenance=provenance)
+
+
+def without_encoding(dataset: NodeDataset) -> NodeDataset:
+    """Return a dataset with its numbers as features, NaN where missing, instead of features that were encoded.
+
+    The columns of text behind encoded features are attributes, so a reader can encode them again. A dataset whose
+    features are not those of its recorded encoding is returned unchanged.
+    """
+    record = dataset.provenance.details.get("encoding")
+    if record is None or dataset.x is None:
+        return dataset
+    encoding = encoding_from_json(record)
+    if encoding.feature_names != dataset.feature_names or encoding.feature_names == tuple(encoding.number_columns):
+        return dataset
+    numbers, names = decoded_numbers(encoding, dataset.x), tuple(encoding.number_columns)
+    x = torch.from_numpy(numbers.astype(np.float32)) if names else None
+    return replace(dataset, x=x, feature_names=names or None)

@@ -29,7 +29,7 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
-from edhnn.data.dataset import sparse_features
+from edhnn.data.dataset import select_columns, sparse_features
 from edhnn.data.values import Column, as_list, first_other, is_rounded, mostly_numbers, numbers_in
 from edhnn.errors import DataError, UsageError
 from edhnn.typing import FloatArray, JsonObject
@@ -40,6 +40,7 @@ MAX_WORDS: Final = 500
 """The largest number of words of one column of text."""
 _RARE: Final = 2  # a value in fewer rows is rare
 _DENSE: Final = 256  # more columns of 0 and 1 than this are sparse
+_ROUNDING: Final = 1e-12
 _LISTED: Final = 20  # columns named in one note
 _EXAMPLES: Final = 3
 _BLANK: Final = r"^\s*$"
@@ -87,7 +88,8 @@ class Standard(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @classmethod
     def of(cls, numbers: FloatArray) -> Standard:
         """Measure numbers; the deviation of a constant counts as 1."""
-        return cls(float(numbers.mean()), float(numbers.std()) or 1.0)
+        mean, scale = float(numbers.mean()), float(numbers.std())
+        return cls(mean, scale if scale > _ROUNDING * abs(mean) else 1.0)
 
 
 class NumberColumn(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="number", tag_field="kind"):
@@ -324,9 +326,7 @@ class Encoding(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """The names of the features."""
         return tuple(name for column in self.columns for name in column.features)
 
-    def apply(
-        self, columns: Mapping[str, Column], count: int, locate: Locate, notes: list[str], *, of: str = "the data"
-    ) -> Tensor:
+    def apply(self, columns: Mapping[str, Column], count: int, locate: Locate, notes: list[str]) -> Tensor:
         """Make the features of the columns.
 
         Args:
@@ -334,7 +334,6 @@ class Encoding(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             count: Number of nodes.
             locate: Returns where a node is in the file, for messages.
             notes: Receives notes about missing and unknown values.
-            of: What has the columns, for messages.
 
         Raises:
             DataError: if a column is missing, is of another kind, or holds an infinite number.
@@ -342,7 +341,7 @@ class Encoding(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         lacking = [name for name in self.names if name not in columns]
         if lacking:
             raise DataError(
-                f"The model needs the {len(self.columns)} feature columns of its training. '{of}' lacks "
+                f"The model needs the {len(self.columns)} feature columns of its training. Missing: "
                 f"{_listed([repr(name) for name in lacking])}.",
                 remedy="Add the columns under the same names.",
             )
@@ -446,37 +445,24 @@ def describe_left_out(left_out: Mapping[str, str]) -> Iterator[str]:
         yield f"not used as {'a feature' if len(names) == 1 else 'features'}, as {reason}: {_listed(names)}"
 
 
-def encoded_columns(encoding: Encoding, x: Tensor, names: Sequence[str]) -> dict[str, list[float | None]]:
-    """Return the columns of numbers behind encoded features, ``None`` where the value was missing.
+def decoded_numbers(encoding: Encoding, x: Tensor) -> FloatArray:
+    """Return the columns of numbers behind encoded features, NaN where a number was missing.
 
     Args:
         encoding: The encoding.
-        x: The features.
-        names: Their names.
+        x: Its features.
     """
-    columns = {}
-    index = {name: number for number, name in enumerate(names)}
-    for column in encoding.columns:
-        if not isinstance(column, NumberColumn) or column.name not in index:
-            continue
-        values = _dense_column(x, index[column.name])
-        if column.standard is not None:
-            values = values * column.standard.scale + column.standard.mean
-        missing = np.zeros(len(values), dtype=bool)
-        if column.marks_missing and _missing_name(column.name) in index:
-            missing = _dense_column(x, index[_missing_name(column.name)]) > 0
-        pairs = zip(values.tolist(), missing.tolist(), strict=True)
-        columns[column.name] = [None if gone else value for value, gone in pairs]
-    return columns
-
-
-def _dense_column(x: Tensor, number: int) -> FloatArray:
-    if x.layout == torch.strided:
-        column: FloatArray = x[:, number].double().numpy()
-        return column
-    from edhnn.data.dataset import features_to_scipy
-
-    return np.asarray(features_to_scipy(x)[:, [number]].toarray(), dtype=np.float64)[:, 0]
+    names = encoding.feature_names
+    wanted = [column for column in encoding.columns if isinstance(column, NumberColumn)]
+    features = [name for column in wanted for name in column.features]
+    table = select_columns(x, [names.index(name) for name in features]).to_dense().double().numpy()
+    result = np.empty((len(x), len(wanted)))
+    for place, column in enumerate(wanted):
+        standard = column.standard or Standard()
+        result[:, place] = table[:, features.index(column.name)] * standard.scale + standard.mean
+        if column.marks_missing:
+            result[table[:, features.index(_missing_name(column.name))] > 0, place] = np.nan
+    return result
 
 
 def _fit_column(

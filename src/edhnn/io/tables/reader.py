@@ -77,7 +77,7 @@ def read_tables(path: Path, request: TableRequest, limits: Limits) -> NodeDatase
     edge_ids, edge = _number_ids(file, "hyperedge", edges, mentioned_edges)
 
     node_columns = dict(nodes.columns) if nodes else {}
-    from_rows = _columns_of_nodes(file, request, table.select(further), node, node_ids, notes)
+    from_rows = _columns_of_nodes(file, request, roles, table.select(further), node, node_ids, notes)
     node_columns |= from_rows
     if nodes is None:
         _need_no_node_options(file, request, from_rows)
@@ -349,7 +349,13 @@ def _is_constant(ids: pa.ChunkedArray, values: pa.ChunkedArray) -> bool:
 
 
 def _columns_of_nodes(
-    file: TableFile, request: TableRequest, table: pa.Table, node: IndexArray, node_ids: Ids, notes: list[str]
+    file: TableFile,
+    request: TableRequest,
+    roles: _Roles,
+    table: pa.Table,
+    node: IndexArray,
+    node_ids: Ids,
+    notes: list[str],
 ) -> dict[str, Column]:
     """Return the columns of the incidence table that have one value for each node; name the others in a note.
 
@@ -357,7 +363,8 @@ def _columns_of_nodes(
         DataError: if a requested column has two values for a node.
     """
     found: dict[str, Column] = {}
-    left_out, wanted = [], request.columns
+    used, wanted = {roles.node, roles.edge, roles.weight, *table.column_names}, request.columns
+    left_out = [name for name in file.header.columns if name not in used]
     encoded = () if wanted.encoding is None else wanted.encoding.names
     asked = {*(wanted.label or ()), *(wanted.features or ()), *wanted.attributes, *encoded}
     for name in table.column_names:
