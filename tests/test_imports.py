@@ -1,0 +1,78 @@
+"""Import cost: one process goes from `import edhnn` to the networks and imports nothing before it is needed."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from edhnn.runtime import SETTINGS
+
+FIRST = ("torch", "numpy", "pyarrow", "sklearn", "matplotlib", "edhnn.hypergraph", "edhnn.models")
+"""What neither `import edhnn` nor `edhnn --help` imports."""
+VERBS = (
+    "matplotlib",
+    "optuna",
+    "pandas",
+    "plotly",
+    "scipy.stats",
+    "sklearn",
+    "torch_geometric",
+    "torch.utils.tensorboard",
+)
+"""What loading all verbs does not import."""
+BRIDGES = ("torch_geometric", "xgi", "hypernetx", "networkx", "pandas", "polars")
+"""What the bridges import only when they are called."""
+SCRIPT = f"""
+import json, os, sys
+before, found = dict(os.environ), {{}}
+
+def look(step, names):
+    found[step] = sorted(set(names) & set(sys.modules))
+
+import edhnn, edhnn.cli.main
+for option in ("--version", "--help"):
+    edhnn.cli.main.app([option], standalone_mode=False)
+look("the command's help", {FIRST})
+edhnn.EDHNN
+look("a network", ("sklearn", "torch"))
+for name in edhnn.cli.main.VERBS:
+    edhnn.cli.main.load_verb(name)
+look("all verbs", {VERBS})
+import edhnn.interop
+look("the bridges", {BRIDGES})
+edhnn.HypergraphLabelSpreading, edhnn.EDHNNClassifier
+look("an estimator", ("sklearn", "torch"))
+found["environment unchanged"] = dict(os.environ) == before
+print(json.dumps(found), file=sys.stderr)
+"""
+
+
+@pytest.fixture(scope="module")
+def imported():
+    clean = {name: value for name, value in os.environ.items() if name not in SETTINGS}
+    done = subprocess.run([sys.executable, "-c", SCRIPT], env=clean, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stderr)
+
+
+def test_the_help_imports_no_library_that_computes(imported):
+    assert imported["the command's help"] == []
+
+
+def test_names_are_imported_on_first_use(imported):
+    assert imported["a network"] == ["torch"]
+    assert imported["an estimator"] == ["sklearn", "torch"]
+
+
+def test_importing_changes_no_environment_variable(imported):
+    assert imported["environment unchanged"]
+
+
+def test_loading_the_verbs_imports_no_heavy_library(imported):
+    assert imported["all verbs"] == []
+
+
+def test_the_bridges_import_no_optional_library(imported):
+    assert imported["the bridges"] == []
