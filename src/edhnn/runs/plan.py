@@ -310,9 +310,10 @@ def _protocol(
     split_column: str | None,
 ) -> dict[str, Any]:
     """Return the fields of a plan about its splits. Arguments override the file."""
-    if (splits, folds, split_column) == (None, None, None):
-        splits, folds, split_column = (content.get(name) for name in ("splits", "folds", "split_column"))
+    if splits is None and split_column is None:
         group = content.get("group") if group is None else group
+        if folds is None:
+            splits, folds, split_column = (content.get(name) for name in ("splits", "folds", "split_column"))
     given = {"splits": splits, "folds": folds, "split_column": split_column}
     names = [f"`{name}=`" for name, value in given.items() if value is not None]
     if len(names) > 1:

@@ -35,8 +35,8 @@ from edhnn.typing import FloatArray, JsonObject
 STRENGTHS: Final = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 _PENALTIES: Final = (100.0, 10.0, 1.0, 0.1, 0.01)  # the strongest first, which wins if scores are equal
 _STEPS: Final = 100
-_LARGEST_WORK: Final = 4e10
-"""Largest number of multiplications of the features floor in a run, a minute or less on one core."""
+_LARGEST_WORK: Final = 1e11
+"""Largest number of multiplications of the features floor in a run: about a minute on one core."""
 
 
 def features_work(dataset: NodeDataset, splits: Iterable[Split], num_outputs: int) -> float:
