@@ -41,9 +41,10 @@ from edhnn.io.files import (
     open_existing,
     open_limited,
 )
+from edhnn.io.tables.lines import first_lines, guess_separator
 from edhnn.io.tables.names import TableKind, TableName, table_to_read
 
-_BLOCK_BYTES = 4 * 2**20
+_BLOCK_BYTES, _SAMPLE_BYTES = 4 * 2**20, 2**16
 _RAGGED = re.compile(r"Expected (\d+) columns, got (\d+): (.*)", re.DOTALL)
 _DIGITS = r"^[+-]?[0-9]+$"
 _PLAIN_WHOLE = r"^-?(0|[1-9][0-9]*)(\.0*)?$"
@@ -200,7 +201,9 @@ class TableFile:
         problem = f"The table is malformed. Cause: {first_line(error)}."
         if ragged is not None:
             problem = f"Every line must have {ragged[1]} fields, as line 1 has. Got {ragged[2]}: '{ragged[3][:60]}'."
-        return DataError(problem, path=self.path, where=None if row is None else self.locate(int(row[1]) - 2))
+        where = None if row is None else self.locate(int(row[1]) - 2)
+        remedy = "The command edhnn data doctor lists all such lines, and how to mend them."
+        return DataError(problem, path=self.path, where=where, remedy=remedy)
 
 
 def need_closed_quotes(path: Path, delimiter: str, limits: Limits) -> None:
@@ -288,17 +291,17 @@ def _read_header(path: Path, kind: TableKind, limits: Limits) -> Header:
         _need_unique(columns, path)
         return Header(columns)
     with open_limited(path, limits) as stream:
-        quoted = b'"' in stream.peek()
+        start = stream.peek()
+        quoted = b'"' in start
         line = stream.readline(limits.max_record_bytes + 1)
     if len(line) > limits.max_record_bytes:
         raise line_too_long(path, limits, 1)
     text = need_utf8(line.removeprefix(b"\xef\xbb\xbf"), "A text table", path).rstrip("\r\n")
     if not text.strip():
         raise DataError("The first line must name the columns. It is empty.", path=path, where="line 1")
-    delimiter, note = "\t" if kind == "tsv" else ",", None
-    other = next((mark for mark in ";\t,|" if mark in text), None)
-    if delimiter not in text and other is not None:
-        delimiter, note = other, f"columns are separated by {other!r}"
+    usual = "\t" if kind == "tsv" else ","
+    delimiter = guess_separator([text, *first_lines(start[: _SAMPLE_BYTES + len(line)])[1:]], usual)
+    note = None if delimiter == usual else f"columns are separated by {delimiter!r}"
     try:
         columns = next(csv.reader([text], delimiter=delimiter, strict=True))
     except csv.Error as error:

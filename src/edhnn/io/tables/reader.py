@@ -61,7 +61,7 @@ def read_tables(path: Path, request: TableRequest, limits: Limits) -> NodeDatase
     """
     file = TableFile.open(path, limits)
     notes = [file.header.note] if file.header.note else []
-    node_column, edge_column, weight_column = _incidence_columns(file, request, notes)
+    node_column, edge_column, weight_column = incidence_columns(file, request, notes)
     used = [name for name in (node_column, edge_column, weight_column) if name is not None]
     unused = [name for name in file.header.columns if name not in used]
     notes += [f"columns of the incidence table left out: {', '.join(unused)}"] if unused else []
@@ -152,7 +152,8 @@ class _Listing(NamedTuple):
     columns: dict[str, Column]
 
 
-def _incidence_columns(file: TableFile, request: TableRequest, notes: list[str]) -> tuple[str, str, str | None]:
+def incidence_columns(file: TableFile, request: TableRequest, notes: list[str]) -> tuple[str, str, str | None]:
+    """Return the columns of nodes, hyperedges and weights: those named by the request, or guessed, with a note."""
     path, columns = file.path, file.header.columns
     if len(columns) < 2:
         raise DataError(
