@@ -222,3 +222,12 @@ def test_the_first_entry_that_is_not_a_number_is_found():
     spelled = pa.chunked_array([["1", "nan", "inf", "1.5x", None]])
     assert first_other(spelled) == (3, "1.5x")
     assert first_other([1, None, 10**400, 2]) == (2, 10**400)
+
+
+def test_an_attribute_is_never_guessed_as_label_or_feature():
+    columns = {"y": [1, 2], "class": ["a", "b"], "shop": [3, 4], "size": [5.0, 6.0]}
+    result = sort(columns, attributes=("class", "shop"))
+    assert (result.label_columns, result.feature_names) == (("y",), ("size",))
+    assert result.attributes == {"class": ["a", "b"], "shop": [3, 4]}
+    with pytest.raises(UsageError, match="'shop' is a feature, so it cannot also be a column of groups or of splits"):
+        sort(columns, features=("shop",), attributes=("shop",))

@@ -76,8 +76,22 @@ class ReadOptions:
         """The size limits."""
         return Limits(max_bytes=self.max_bytes, max_nodes=self.max_nodes)
 
-    def read(self, source: str, *, keep_missing: bool = False, features: Sequence[str] | None = None) -> NodeDataset:
-        """Read a catalogue dataset, a file or a folder; ``features`` are used if --features is not given."""
+    def read(
+        self,
+        source: str,
+        *,
+        keep_missing: bool = False,
+        features: Sequence[str] | None = None,
+        attributes: Sequence[str] = (),
+    ) -> NodeDataset:
+        """Read a catalogue dataset, a file or a folder.
+
+        Args:
+            source: Its name.
+            keep_missing: Keep missing feature values as NaN.
+            features: The feature columns if --features is not given.
+            attributes: Columns that are never guessed as label or feature.
+        """
         if is_catalogue_name(source):
             return self._from_catalogue(source)
         self._refuse(("data_dir", "noise", "feature_seed"), f"the file '{source}', only with catalogue names")
@@ -88,6 +102,7 @@ class ReadOptions:
             features=features if self.features is None else _names_in(self.features),
             task=self.task,
             keep_missing=keep_missing,
+            attributes=attributes,
             table=self._table_request(),
             limits=self.limits,
         )

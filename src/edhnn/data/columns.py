@@ -235,6 +235,7 @@ class ColumnRequest:
         features: The feature columns; ``None`` to take every other column of numbers.
         task: The kind of labels; ``None`` to infer it from them.
         keep_missing: Keep missing feature values as NaN instead of raising `DataError`.
+        attributes: Columns that are never guessed as label or feature, such as a column of groups or of splits.
 
     Raises:
         UsageError: if a column is named twice.
@@ -244,9 +245,16 @@ class ColumnRequest:
     features: tuple[str, ...] | None = None
     task: Task | None = None
     keep_missing: bool = False
+    attributes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         label, features = self.label or (), self.features or ()
+        for name in self.attributes:
+            if name in label or name in features:
+                raise UsageError(
+                    f"The column '{name}' is a {'label' if name in label else 'feature'}, so it cannot also be a "
+                    "column of groups or of splits."
+                )
         for name, times in Counter((*label, *features)).items():
             if times > 1:
                 both = name in label and name in features
@@ -315,7 +323,8 @@ def label_columns(names: Iterable[str], request: ColumnRequest) -> tuple[str, ..
     """Return the requested label columns, or one with a usual name."""
     if request.label is not None:
         return request.label
-    lower = {name.lower(): name for name in reversed(list(names)) if name not in (request.features or ())}
+    taken = (*(request.features or ()), *request.attributes)
+    lower = {name.lower(): name for name in reversed(list(names)) if name not in taken}
     guess = next((lower[name] for name in LABEL_GUESSES if name in lower), None)
     return () if guess is None else (guess,)
 
@@ -351,7 +360,7 @@ def _feature_names(
     rounded: list[str] = []
     partly_text: list[str] = []
     for name, column in columns.items():
-        if name in labels:
+        if name in labels or name in request.attributes:
             continue
         numbers = numbers_in(column)
         if numbers is not None:

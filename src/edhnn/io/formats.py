@@ -103,6 +103,7 @@ def read_dataset(
     features: str | Sequence[str] | None = None,
     task: Task | None = None,
     keep_missing: bool = False,
+    attributes: str | Sequence[str] = (),
     table: TableRequest | None = None,
     limits: Limits | None = None,
 ) -> NodeDataset:
@@ -116,6 +117,7 @@ def read_dataset(
         features: The attribute or column that is the feature, or several; by default all other columns of numbers.
         task: The kind of the labels; by default it is inferred from their values.
         keep_missing: Keep missing feature values as NaN instead of raising an error.
+        attributes: The attribute or column that is never guessed as label or feature, or several: groups, splits.
         table: Columns and neighbouring files of incidence tables.
         limits: Size limits.
 
@@ -141,12 +143,13 @@ def read_dataset(
         features=None if features is None else names_in(features),
         task=task,
         keep_missing=keep_missing,
+        attributes=names_in(attributes),
     )
     if table is not None and entry.options != "tables":
         raise UsageError(
             f"Column and table options apply to CSV, TSV and Parquet only. '{path.name}' is read as {entry.name}."
         )
-    if entry.options == "none" and columns != ColumnRequest(keep_missing=keep_missing):
+    if entry.options == "none" and replace(columns, keep_missing=False, attributes=()) != ColumnRequest():
         raise UsageError(
             f"Label, feature and task options do not apply to '{path.name}', which is read as {entry.name}."
         )
