@@ -1,4 +1,4 @@
-"""Every kind of dirt in a table: the doctor counts it, reads the rest, and its command mends it."""
+"""Every kind of dirt in a table: the doctor counts it, reads the rest, and its command fixes it."""
 
 import csv
 import gzip
@@ -92,12 +92,12 @@ DIRT = {  # kind: content, code of the finding, its count, rows after the comman
 
 
 def examined(path, **options):
-    part = read_in_part(path, lambda mended: read_dataset(mended.get(path, path), **options), Limits())
+    part = read_in_part(path, lambda cleaned: read_dataset(cleaned.get(path, path), **options), Limits())
     return part, {finding.code: finding for check in part.checks for finding in check.findings}
 
 
 @pytest.mark.parametrize("kind", DIRT)
-def test_each_kind_is_counted_and_its_command_mends_it(tmp_path, succeed, kind):
+def test_each_kind_is_counted_and_its_command_fixes_it(tmp_path, succeed, kind):
     content, code, count, rows = DIRT[kind]
     path = tmp_path / "my orders.csv"
     path.write_bytes(content)
@@ -106,7 +106,7 @@ def test_each_kind_is_counted_and_its_command_mends_it(tmp_path, succeed, kind):
     command = part.checks[0].command(part.checks[0].needed.options())
     if code is not None:
         assert found[code].count == count
-        command = part.checks[0].command(found[code].mend)
+        command = part.checks[0].command(found[code].clean)
     words = shlex.split(command)
     assert words[:3] == ["edhnn", "data", "clean"]
     report = json.loads(succeed(*words[1:], "--json").out)
@@ -190,7 +190,7 @@ def test_spellings_of_ids_are_merged_in_the_named_column_only(tmp_path, kind):
     dataset = healthy(node_ids=Ids([*dict.fromkeys(names), *"abcdefgh"][:10]))
     codes = {f"ids-differ-by-{kind}", "ids-read-alike"}
     (finding,) = [finding for finding in check_ids(dataset) if finding.code in codes]
-    assert finding.mend == ("--merge-ids", f"{kind}:{{node}}")
+    assert finding.clean == ("--merge-ids", f"{kind}:{{node}}")
 
 
 def test_ids_that_may_have_lost_zeros_in_several_ways_are_left_alone(tmp_path):
@@ -257,7 +257,7 @@ def test_a_dry_run_writes_nothing(tmp_path, succeed):
         (["--one-basket-per-line", "--header", "a,b"], "no option about columns applies"),
     ],
 )
-def test_wishes_that_make_no_sense_are_refused(tmp_path, refuse, options, message):
+def test_options_that_make_no_sense_are_refused(tmp_path, refuse, options, message):
     (tmp_path / "t.csv").write_bytes(ROWS)
     assert message in refuse("data", "clean", str(tmp_path / "t.csv"), str(tmp_path / "o.csv"), *options)
     assert not (tmp_path / "o.csv").exists()
@@ -269,7 +269,7 @@ def test_a_bad_line_is_an_error_unless_it_may_be_dropped(tmp_path, refuse):
     message = refuse("data", "clean", str(path), str(tmp_path / "o.csv"), "--merge-ids", "zeros", code=1)
     assert "line 4" in message and "--drop-bad-lines" in message
     assert list(tmp_path.iterdir()) == [path]
-    with pytest.raises(UsageError, match="is the file to mend"):
+    with pytest.raises(UsageError, match="is the file to clean"):
         clean_table(path, path, Cleaning(drop_bad_lines=True), overwrite=True)
 
 
@@ -298,7 +298,7 @@ def test_names_from_files_are_escaped(tmp_path, succeed):
     assert "\x1b" not in succeed("data", "doctor", str(path)).out
 
 
-def test_lost_zeros_of_the_shop_are_found_and_mended(tmp_path, succeed):
+def test_lost_zeros_of_the_shop_are_found_and_merged(tmp_path, succeed):
     orders = write_shop(tmp_path, lines=3_000, products=60)
     truth = {line.split(",")[0] for line in (tmp_path / "departments.csv").read_text().splitlines()[1:]}
     columns = ("--node-column", "StockCode", "--hyperedge-column", "InvoiceNo")

@@ -133,7 +133,7 @@ def doctor(
         drawn = None if picture is None or dataset is None else str(picture)
         content = diagnosis.to_json()
         for entry, finding in zip(content["findings"], diagnosis.findings, strict=True):
-            entry["command"] = command(finding.mend)
+            entry["command"] = command(finding.clean)
         print_json({**content, "forecast": cost and cost.to_json(), "picture": drawn})
     else:
         print_report(console(), diagnosis, cost, command)
@@ -146,19 +146,19 @@ def doctor(
 def _examine(
     source: str, options: ReadOptions
 ) -> tuple[NodeDataset | None, Diagnosis, Callable[[Sequence[str]], str | None]]:
-    """Return the dataset or what can be read of it, what was found, and the command that mends a finding."""
+    """Return the dataset or what can be read of it, what was found, and the command that fixes a finding."""
     path = None if is_catalogue_name(source) else _text_table(Path(source), options)
     if path is None:
         dataset = options.read(source, keep_missing=True)
         return dataset, _translate_findings(examine(dataset)), _no_command
     names = [name for name in (options.node_column, options.edge_column) if name is not None]
     part = read_in_part(
-        path, lambda mended: _read_mended(path, options, mended), options.limits, names if len(names) == 2 else ()
+        path, lambda cleaned: _read_cleaned(path, options, cleaned), options.limits, names if len(names) == 2 else ()
     )
     diagnosis = Diagnosis({}, ()) if part.dataset is None else examine(part.dataset)
     found = [finding for check in part.checks for finding in check.findings]
     if part.refusal is not None:
-        read = "" if part.dataset is None else " What follows was read from a copy, mended as far as necessary."
+        read = "" if part.dataset is None else " What follows was read from a copy, cleaned as far as necessary."
         found.insert(
             0,
             Finding(severity="error", code="not-readable", message=f"No command reads the file: {part.refusal}{read}"),
@@ -169,11 +169,11 @@ def _examine(
     check = checks.get(path)
     columns = dict(zip(("{node}", "{hyperedge}"), () if check is None else check.ids, strict=False))
 
-    def command(mend: Sequence[str]) -> str | None:
-        owner = next((c for c in part.checks if any(tuple(mend) == f.mend for f in c.findings)), check)
-        if not mend or owner is None:
+    def command(wish: Sequence[str]) -> str | None:
+        owner = next((c for c in part.checks if any(tuple(wish) == f.clean for f in c.findings)), check)
+        if not wish or owner is None:
             return None
-        words = list(mend)
+        words = list(wish)
         for place, name in columns.items():
             words = [word.replace(place, name) for word in words]
         return owner.command(words)
@@ -181,8 +181,8 @@ def _examine(
     return part.dataset, diagnosis, command
 
 
-def _no_command(mend: Sequence[str]) -> str | None:  # noqa: ARG001  # the type of a command
-    """Return nothing: only text tables are mended by a command."""
+def _no_command(wish: Sequence[str]) -> str | None:  # noqa: ARG001  # the type of a command
+    """Return nothing: only text tables are cleaned by a command."""
     return None
 
 
@@ -192,16 +192,16 @@ def _text_table(path: Path, options: ReadOptions) -> Path | None:
     return path if is_table and table_to_read(path).kind in ("csv", "tsv") else None
 
 
-def _read_mended(path: Path, options: ReadOptions, mended: Mapping[Path, Path]) -> NodeDataset:
-    """Read a table, or the mended copies of it and of its neighbours."""
-    if mended:
+def _read_cleaned(path: Path, options: ReadOptions, cleaned: Mapping[Path, Path]) -> NodeDataset:
+    """Read a table, or the cleaned copies of it and of its neighbours."""
+    if cleaned:
         nodes, hyperedges = options.nodes or _beside(path, "nodes"), options.hyperedges or _beside(path, "hyperedges")
         options = replace(
             options,
-            nodes=nodes and mended.get(nodes, nodes),
-            hyperedges=hyperedges and mended.get(hyperedges, hyperedges),
+            nodes=nodes and cleaned.get(nodes, nodes),
+            hyperedges=hyperedges and cleaned.get(hyperedges, hyperedges),
         )
-    return options.read(str(mended.get(path, path)), keep_missing=True)
+    return options.read(str(cleaned.get(path, path)), keep_missing=True)
 
 
 def _beside(path: Path, what: str) -> Path | None:
@@ -233,7 +233,7 @@ def _check_picture(target: Path) -> None:
 @app.command("clean", cls=Command)
 def clean(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A CSV or TSV table.")],
-    target: Annotated[Path, typer.Argument(metavar="OUT", help="The mended table to write: .csv or .tsv, or .gz.")],
+    target: Annotated[Path, typer.Argument(metavar="OUT", help="The cleaned table to write: .csv or .tsv, or .gz.")],
     *,
     encoding: Annotated[
         str | None, typer.Option("--encoding", help="Encoding of FILE, such as cp1252; OUT is always UTF-8.")
@@ -277,7 +277,7 @@ def clean(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Mend a text table: exactly what the options name, with a count of every change. The doctor names the options."""
+    """Clean a text table: exactly what the options name, with a count of every change. The doctor names the options."""
     cleaning = Cleaning(
         encoding=encoding,
         separators="".join("\t" if mark == "tab" else mark for mark in separator) if separator else None,
@@ -399,7 +399,7 @@ def print_report(
         console: Where to print.
         diagnosis: What was found.
         forecast: The cost of training; ``None`` if no dataset could be read.
-        command: Returns the command that mends a finding.
+        command: Returns the command that fixes a finding.
     """
     if diagnosis.facts:
         console.print(facts_table(str(diagnosis.facts["name"]), list(_fact_rows(diagnosis.facts))))
@@ -409,9 +409,9 @@ def print_report(
         console.print(Padding(_finding_text(finding), (0, 0, 0, 2)))
         if finding.remedy:
             console.print(Padding(Text(shown(finding.remedy), style="italic"), (0, 0, 0, 6)))
-        _print_command(console, command(finding.mend))
-    certain = [finding.mend for finding in diagnosis.findings if finding.mend and finding.severity != "note"]
-    certain = [mend for mend in certain if mend[0] != "--header"]  # names of columns must be chosen by the user
+        _print_command(console, command(finding.clean))
+    certain = [finding.clean for finding in diagnosis.findings if finding.clean and finding.severity != "note"]
+    certain = [wish for wish in certain if wish[0] != "--header"]  # names of columns must be chosen by the user
     if len(set(certain)) > 1:
         console.print(Text("All of these at once:", style="bold"))
         _print_command(console, command(_joined(certain)))
@@ -426,12 +426,12 @@ def _print_command(console: Console, command: str | None) -> None:
         console.print(Text(f"      {shown(command)}", style="green"), soft_wrap=True)
 
 
-def _joined(mends: Iterable[Sequence[str]]) -> list[str]:
+def _joined(parts: Iterable[Sequence[str]]) -> list[str]:
     """Return the options of several findings, each once; if an option takes one value, the last one counts."""
     repeated: dict[tuple[str, ...], None] = {}
     single: dict[str, tuple[str, ...]] = {}
-    for mend in mends:
-        words = list(mend)
+    for wish in parts:
+        words = list(wish)
         while words:
             flag = words.pop(0)
             value = (flag, words.pop(0)) if words and not words[0].startswith("--") else (flag,)

@@ -40,7 +40,7 @@ class Finding:
         remedy: What to do about it; ``None`` if nothing is necessary.
         count: Number of affected nodes, hyperedges, columns or entries.
         examples: The original ids of the first few of them.
-        mend: The options of `edhnn data clean` that mend it in a text table. ``{node}`` and ``{hyperedge}`` stand for
+        clean: The options of `edhnn data clean` that clean it in a text table. ``{node}`` and ``{hyperedge}`` stand for
             the columns of ids.
     """
 
@@ -50,7 +50,7 @@ class Finding:
     remedy: str | None = None
     count: int = 0
     examples: tuple[NodeOrEdgeId, ...] = ()
-    mend: tuple[str, ...] = ()
+    clean: tuple[str, ...] = ()
 
 
 def first_ids(ids: Ids, indices: IntArray) -> tuple[NodeOrEdgeId, ...]:
@@ -169,7 +169,7 @@ def check_ids(dataset: NodeDataset) -> Iterator[Finding]:
                 remedy="Spell each id in one way.",
                 count=len(alike),
                 examples=tuple(alike[:EXAMPLES]),
-                mend=("--merge-ids", f"spaces:{{{kind}}}"),
+                clean=("--merge-ids", f"spaces:{{{kind}}}"),
             )
         yield from _spelled_alike(kind, names)
 
@@ -189,7 +189,7 @@ def _spelled_alike(kind: str, names: list[str]) -> Iterator[Finding]:
             f"{DIFFERENCES[difference]}: one {kind} may have become two. First: {'; '.join(shown)}.",
             remedy="Spell each id in one way, if they are the same.",
             count=others,
-            mend=("--merge-ids", f"{difference}:{{{kind}}}"),
+            clean=("--merge-ids", f"{difference}:{{{kind}}}"),
         )
 
 

@@ -1,4 +1,4 @@
-"""Mend a text table: exactly what a `Cleaning` names, with a count and examples of every change.
+"""Clean a text table: exactly what a `Cleaning` names, with a count and examples of every change.
 
 The new file is UTF-8 with LF line ends and no byte order mark. All other fields have the same text as before. It is
 written whole or not at all. A line that cannot be split into fields is an error, unless the cleaning drops such lines.
@@ -39,7 +39,7 @@ _REMEDIES: dict[Problem, str] = {
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cleaning:
-    """What is to be mended in a table.
+    """What is to be cleaned in a table.
 
     Attributes:
         encoding: The encoding of the file; by default UTF-8.
@@ -158,12 +158,12 @@ def clean_table(
     overwrite: bool = False,
     dry_run: bool = False,
 ) -> CleanReport:
-    """Write a mended copy of a text table.
+    """Write a cleaned copy of a text table.
 
     Args:
         path: The table, plain or gzip.
         target: The file to write, CSV or TSV.
-        cleaning: What is to be mended.
+        cleaning: What is to be cleaned.
         limits: Size limits.
         overwrite: Whether an existing target may be replaced.
         dry_run: Only report what would change.
@@ -177,11 +177,11 @@ def clean_table(
     """
     kind = table_name(target).kind
     if kind == "parquet":
-        raise UsageError(f"A mended table must be .csv or .tsv (or .csv.gz, .tsv.gz). Got '{target.name}'.")
-    if table_to_read(path).kind == "parquet":
-        raise UsageError(f"Only text tables are mended. '{path.name}' is Parquet, whose lines cannot be broken.")
+        raise UsageError(f"A cleaned table must be .csv or .tsv (or .csv.gz, .tsv.gz). Got '{target.name}'.")
+    if table_to_read(path).kind in ("parquet", "xlsx"):
+        raise UsageError(f"Only CSV and TSV are cleaned. Got '{path.name}'. edhnn data convert writes it as CSV.")
     if target.exists() and target.samefile(path):
-        raise UsageError(f"'{target}' is the file to mend. Choose another name, so that nothing is lost.")
+        raise UsageError(f"'{target}' is the file to clean. Choose another name, so that nothing is lost.")
     check_can_write(target, overwrite=overwrite or dry_run)
     cleaner = _Cleaner(path, Limits() if limits is None else limits, cleaning, "\t" if kind == "tsv" else None)
     if dry_run:
@@ -203,7 +203,7 @@ class _Cleaner:
         self.separator = separator or self.notation.separators[0]
 
     def write(self, raw: ByteWriter) -> None:
-        """Write the mended rows."""
+        """Write the cleaned rows."""
         text = io.StringIO()
         writer = csv.writer(text, delimiter=self.separator, lineterminator="\n")
         writer.writerow(self.header())
@@ -231,7 +231,7 @@ class _Cleaner:
         return row.fields
 
     def rows(self) -> Iterator[Sequence[str | int]]:
-        """Yield the mended rows, and count what is changed."""
+        """Yield the cleaned rows, and count what is changed."""
         report, header = self.report, self.header()
         if self.cleaning.skip:
             lines = f"lines 1 to {self.cleaning.skip}" if self.cleaning.skip > 1 else "line 1"
@@ -274,7 +274,7 @@ class _Cleaner:
                 report.add("empty lines left out", f"line {row.line}")
 
     def _right_rows(self, header: Sequence[str], report: CleanReport | None) -> Iterator[tuple[int, list[str]]]:
-        """Yield number and fields of the lines that are right or mended; no fields for an empty line."""
+        """Yield number and fields of the lines that are right or cleaned; no fields for an empty line."""
         cleaning, width, named = self.cleaning, len(header), self.notation.header is not None
         for row in read_rows(self.path, self.limits, self.notation):
             line, fields, problem, separator = row
@@ -372,7 +372,7 @@ class _Cleaner:
             raise DataError(
                 "The file must be UTF-8 text. It looks like UTF-16.",
                 path=self.path,
-                remedy=f"Say so with `encoding='{found.encoding}'`.",
+                remedy=f"Name it with `encoding='{found.encoding}'`.",
             )
         if encoding is not None:
             self.report.notes.append(f"read as {encoding}, written as UTF-8")

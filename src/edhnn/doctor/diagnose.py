@@ -38,7 +38,7 @@ class Diagnosis:
     def to_json(self) -> JsonObject:
         """Return facts and findings as JSON."""
         findings = [
-            {**asdict(finding), "examples": list(finding.examples), "mend": list(finding.mend)}
+            {**asdict(finding), "examples": list(finding.examples), "clean": list(finding.clean)}
             for finding in self.findings
         ]
         return {"facts": self.facts, "findings": findings}

@@ -20,7 +20,7 @@ class Group(NamedTuple):
     Attributes:
         kept: The spelling to keep.
         others: The other spellings.
-        doubtful: Whether two of them have leading zeros, so that nobody can tell which of them lost some.
+        doubtful: Whether two of them have leading zeros, so that it is unknown which of them lost some.
     """
 
     kept: str

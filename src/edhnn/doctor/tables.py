@@ -1,6 +1,6 @@
-"""Check the lines of a text table: what in it cannot be read, and the command that mends it.
+"""Check the lines of a text table: what in it cannot be read, and the command that fixes it.
 
-The doctor reads what can be read: if a reader refuses a table, `read_in_part` mends a copy as far as it must and reads
+The doctor reads what can be read: if a reader refuses a table, `read_in_part` cleans a copy as far as it must and reads
 that. So the findings about nodes, hyperedges and labels follow those about lines.
 """
 
@@ -44,7 +44,7 @@ class TableCheck:
     Attributes:
         path: The file.
         findings: The problems.
-        needed: What must be mended before the table can be read.
+        needed: What must be cleaned before the table can be read.
         ids: The columns of nodes and hyperedges.
         lines: The number of lines.
         rows: The number of rows that can be read.
@@ -58,7 +58,7 @@ class TableCheck:
     rows: int
 
     def command(self, options: Sequence[str]) -> str:
-        """Return the command that mends the file, ready for a shell."""
+        """Return the command that cleans the file, ready for a shell."""
         name = table_to_read(self.path)
         suffix = name.suffix if name.suffix.lower().startswith((".csv", ".tsv")) else ".csv"
         target = self.path.with_name(f"{name.stem}.clean{suffix}")
@@ -86,7 +86,7 @@ def read_in_part(
 
     Args:
         path: The table of memberships.
-        read: Reads the dataset. It receives mended copies by the paths of the files that they replace.
+        read: Reads the dataset. It receives cleaned copies by the paths of the files that they replace.
         limits: Size limits.
         ids: The columns of nodes and hyperedges, if they are known.
 
@@ -101,7 +101,7 @@ def read_in_part(
     except DataError as error:
         refusal, broken = error, Path(error.path or path)
     checks: list[TableCheck] = []
-    mended: dict[Path, Path] = {}
+    cleaned: dict[Path, Path] = {}
     with tempfile.TemporaryDirectory() as folder:
         while all(check.path != broken for check in checks) and _is_text_table(broken):
             checks.append(check_table(broken, limits, ids if broken == path else (), is_listing=broken != path))
@@ -110,17 +110,17 @@ def read_in_part(
             copy.parent.mkdir()
             try:
                 clean_table(broken, copy, checks[-1].needed, limits=limits)
-                mended[broken] = copy
-                return PartRead(read(mended), checks, refusal)
+                cleaned[broken] = copy
+                return PartRead(read(cleaned), checks, refusal)
             except LimitError:
                 raise
             except DataError as error:
-                broken = next((old for old, new in mended.items() if error.path == new), Path(error.path or path))
+                broken = next((old for old, new in cleaned.items() if error.path == new), Path(error.path or path))
     return PartRead(None, checks, refusal)
 
 
 def _is_text_table(path: Path) -> bool:
-    return path.is_file() and table_to_read(path).kind != "parquet"
+    return path.is_file() and table_to_read(path).kind in ("csv", "tsv")
 
 
 def check_table(
@@ -145,7 +145,11 @@ def check_table(
     if wish.encoding:
         found.append(
             _finding(
-                "error", "encoding", f"The text is {wish.encoding}, not UTF-8.", count=report.lines, mend=wish.options()
+                "error",
+                "encoding",
+                f"The text is {wish.encoding}, not UTF-8.",
+                count=report.lines,
+                clean=wish.options(),
             )
         )
     if notation.skip:
@@ -156,7 +160,7 @@ def check_table(
                 "lines-above-header",
                 f"{lines} not the names of the columns; {_shown_columns(report.columns)} look like them.",
                 count=notation.skip,
-                mend=["--skip-lines", str(notation.skip)],
+                clean=["--skip-lines", str(notation.skip)],
             )
         )
     named = _header(report)
@@ -164,7 +168,7 @@ def check_table(
         header, remark = named
         wish = replace(wish, header=header, skip=wish.skip if remark.code == "no-header" else wish.skip + 1)
         options = Cleaning(header=wish.header, skip=wish.skip).options()
-        found.append(replace(remark, mend=tuple(options)))
+        found.append(replace(remark, clean=tuple(options)))
         if remark.severity == "warning":  # a reader takes the table as it is
             wish = replace(wish, header=None)
     wish = _bad_lines(path, report, limits, wish, found)
@@ -184,16 +188,16 @@ def check_table(
                 "empty-ids",
                 f"An id is empty: {counts}. First: line {lines}.",
                 count=sum(report.empty[names.index(name)] for name in empty),
-                mend=Cleaning(drop_empty=True, ids=tuple(chosen)).options(),
+                clean=Cleaning(drop_empty=True, ids=tuple(chosen)).options(),
             )
         )
     return TableCheck(path, tuple(found), wish, tuple(chosen), report.lines, report.rows)
 
 
 def _finding(
-    severity: Severity, code: str, message: str, *, count: int = 0, mend: Sequence[str] = (), remedy: str | None = None
+    severity: Severity, code: str, message: str, *, count: int = 0, clean: Sequence[str] = (), remedy: str | None = None
 ) -> Finding:
-    return Finding(severity=severity, code=code, message=message, remedy=remedy, count=count, mend=tuple(mend))
+    return Finding(severity=severity, code=code, message=message, remedy=remedy, count=count, clean=tuple(clean))
 
 
 _CODES: dict[Problem, str] = {
@@ -209,7 +213,7 @@ _CODES: dict[Problem, str] = {
 
 
 def _bad_lines(path: Path, report: LineReport, limits: Limits, wish: Cleaning, found: list[Finding]) -> Cleaning:
-    """Add a finding for each kind of bad lines; return what must be mended before they can be read."""
+    """Add a finding for each kind of bad lines; return what must be cleaned before they can be read."""
     for problem, count in report.counts.items():
         examples = "; ".join(f"line {line}: '{text[:60]}'" for line, text in report.examples[problem])
         has = counted(count, "line has", "lines have")
@@ -237,7 +241,7 @@ def _bad_lines(path: Path, report: LineReport, limits: Limits, wish: Cleaning, f
                 encoding=part.encoding or wish.encoding,
             )
         remedy = "A reader skips them." if problem == "blank" else None
-        found.append(_finding(severity, _CODES[problem], message, count=count, mend=part.options(), remedy=remedy))
+        found.append(_finding(severity, _CODES[problem], message, count=count, clean=part.options(), remedy=remedy))
     return wish
 
 
@@ -365,6 +369,6 @@ def _baskets(path: Path, report: LineReport, limits: Limits) -> TableCheck:
         f"the lines have {min(lengths)} to {max(lengths)} fields, and the same values stand in several "
         "places.",
         count=report.lines,
-        mend=need.options(),
+        clean=need.options(),
     )
     return TableCheck(path, (finding,), need, ("node", "hyperedge"), report.lines, report.lines)

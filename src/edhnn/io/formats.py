@@ -11,7 +11,7 @@ from edhnn.data.columns import ColumnRequest, names_in
 from edhnn.data.dataset import NodeDataset, Task
 from edhnn.data.limits import Limits
 from edhnn.errors import UsageError, unknown_name
-from edhnn.io import cornell, folder, hmetis
+from edhnn.io import allset, benson, cornell, folder, hmetis
 from edhnn.io.file_format import FileFormat, TableRequest
 from edhnn.io.files import check_can_write, usage_errors
 from edhnn.io.hif import conversion
@@ -22,9 +22,12 @@ FORMATS: dict[str, FileFormat] = {
     for entry in (
         conversion.FORMAT,
         writer.FORMAT,
+        writer.WORKBOOK,
         cornell.FORMAT,
         folder.FORMAT,
         hmetis.FORMAT,
+        benson.FORMAT,
+        allset.FORMAT,
     )
 }
 """Every file format by name. Reading, writing, messages and the contract tests use it."""
@@ -110,8 +113,9 @@ def read_dataset(
     r"""Read a hypergraph, its labels, features and attributes from a file or folder of any known format.
 
     Args:
-        path: HIF (``.hif.json``), incidence table (``.csv``, ``.tsv``, ``.parquet``), Cornell text, dataset folder or
-            hMETIS (``.hgr``); text formats may be gzip-compressed.
+        path: HIF (``.hif.json``), incidence table (``.csv``, ``.tsv``, ``.parquet``, ``.xlsx``), Cornell text, dataset
+            folder, hMETIS (``.hgr``), Benson's simplices (``NAME-nverts.txt``) or the files of AllSet
+            (``NAME.content``); text formats may be gzip-compressed.
         format: The format, a key of `FORMATS`; by default it follows from the name.
         label: The attribute or column that is the label, or several of them; guessed by default.
         features: The attribute or column that is the feature, or several; by default all other columns of numbers.
@@ -147,7 +151,8 @@ def read_dataset(
     )
     if table is not None and entry.options != "tables":
         raise UsageError(
-            f"Column and table options apply to CSV, TSV and Parquet only. '{path.name}' is read as {entry.name}."
+            f"Column and table options apply to CSV, TSV, Excel and Parquet only. '{path.name}' is read as "
+            f"{entry.name}."
         )
     if entry.options == "none" and replace(columns, keep_missing=False, attributes=()) != ColumnRequest():
         raise UsageError(
@@ -203,6 +208,8 @@ def write_dataset(
     """
     target = Path(target)
     entry = _find_format(format or format_by_name(target, writing=True))
+    if entry.write is None:
+        raise UsageError(f"Files of the format '{entry.name}' are read and not written. Choose another name for OUT.")
     files = entry.files(target)
     check_can_write(*files, overwrite=overwrite, folder=entry.is_folder)
     written = entry.write(dataset, target)

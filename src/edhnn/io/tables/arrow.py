@@ -1,4 +1,4 @@
-"""CSV, TSV and Parquet tables, read with Arrow. Errors of Arrow become `DataError` with file, line and value.
+"""CSV, TSV, Excel and Parquet tables, read with Arrow. Errors of Arrow become `DataError` with file, line and value.
 
 Text files have no types, and Arrow infers one for each column. The inferred type is used if it loses nothing: ``7`` is
 the integer 7, ``1.50`` the number 1.5. A column stays text if the type would lose information:
@@ -41,6 +41,7 @@ from edhnn.io.files import (
     open_existing,
     open_limited,
 )
+from edhnn.io.tables.excel import sheet_as_csv
 from edhnn.io.tables.lines import first_lines, guess_separator
 from edhnn.io.tables.names import TableKind, TableName, table_to_read
 
@@ -79,22 +80,28 @@ class TableFile:
         name: The parts of its name.
         header: Its columns.
         limits: Size limits.
+        content: The cells of a workbook as CSV text.
     """
 
     path: Path
     name: TableName
     header: Header
     limits: Limits
+    content: bytes | None = None
 
     @classmethod
     def open(cls, path: Path, limits: Limits, name: TableName | None = None) -> TableFile:
         """Read the header of a table. If its ending is unknown, its first bytes show whether it is Parquet."""
         name = name or table_to_read(path)
-        return cls(path, name, _read_header(path, name.kind, limits), limits)
+        if name.kind != "xlsx":
+            return cls(path, name, _read_header(path, name.kind, limits), limits)
+        content, note = sheet_as_csv(path, limits)
+        header = _read_header(path, name.kind, limits, content)
+        return cls(path, name, header._replace(note=note), limits, content)
 
     @property
     def is_text(self) -> bool:
-        """Whether it is CSV or TSV, which have no types."""
+        """Whether it is CSV or TSV, which have no types, or a workbook, whose cells are read as text."""
         return self.name.kind != "parquet"
 
     def read(self, columns: Sequence[str], *, as_text: Collection[str], quotes_checked: bool = False) -> pa.Table:
@@ -118,10 +125,10 @@ class TableFile:
             except pa.ArrowInvalid:
                 break
             if quoted and newlines and not quotes_checked:
-                need_closed_quotes(self.path, self.header.delimiter, self.limits)
+                need_closed_quotes(self.path, self.header.delimiter, self.limits, self.content)
             if newlines or not quoted:
                 return table
-        need_closed_quotes(self.path, self.header.delimiter, self.limits)
+        need_closed_quotes(self.path, self.header.delimiter, self.limits, self.content)
         try:  # parse again on one thread: only then does Arrow report the row
             return self._parse(columns, as_text, threads=False, newlines=True)[0]
         except pa.ArrowInvalid as error:
@@ -159,12 +166,15 @@ class TableFile:
         """Return the position of a row of data (from 0) for a message; read a text table again to count its lines."""
         if not self.is_text:
             return f"row {row + 1}"
-        with _csv_rows(self.path, self.header.delimiter, self.limits, strict=False) as lines:
-            rows = lines if len(self.header.columns) == 1 else (line for line in lines if line)
+        with _csv_rows(self.path, self.header.delimiter, self.limits, self.content, strict=False) as lines:
+            numbered = enumerate(lines, start=1)
+            rows = numbered if len(self.header.columns) == 1 else (line for line in numbered if line[1])
             try:
-                next(islice(rows, row + 1, None), None)
+                found = next(islice(rows, row + 1, None), None)
             except csv.Error:  # a field exceeds the limits
                 return f"row {row + 1}"
+            if self.content is not None and found is not None:
+                return f"row {found[0]} of the sheet"
             return f"line {lines.line_num}"
 
     def _parse(
@@ -172,7 +182,7 @@ class TableFile:
     ) -> tuple[pa.Table, bool]:
         """Return the table and whether it contains a quote. With quotes it is correct only if ``newlines``."""
         header = self.header
-        with _WatchedReader(self.path, self.limits) as stream:
+        with _WatchedReader(self.path, self.limits, self.content) as stream:
             table = pa.csv.read_csv(
                 stream,
                 read_options=pa.csv.ReadOptions(
@@ -202,13 +212,13 @@ class TableFile:
         if ragged is not None:
             problem = f"Every line must have {ragged[1]} fields, as line 1 has. Got {ragged[2]}: '{ragged[3][:60]}'."
         where = None if row is None else self.locate(int(row[1]) - 2)
-        remedy = "The command edhnn data doctor lists all such lines, and how to mend them."
+        remedy = "The command edhnn data doctor lists all such lines, and how to clean the file."
         return DataError(problem, path=self.path, where=where, remedy=remedy)
 
 
-def need_closed_quotes(path: Path, delimiter: str, limits: Limits) -> None:
+def need_closed_quotes(path: Path, delimiter: str, limits: Limits, content: bytes | None = None) -> None:
     """Raise a `DataError` if a quote does not close at the end of its field, which Arrow ignores."""
-    with _csv_rows(path, delimiter, limits, strict=True) as rows:
+    with _csv_rows(path, delimiter, limits, content, strict=True) as rows:
         line = 1
         try:
             for _ in rows:
@@ -263,8 +273,8 @@ def first_line(error: BaseException) -> str:
 class _WatchedReader(LimitedReader):
     """A reader that detects quotes and never cuts between CR and LF, as Arrow would read the LF as another line end."""
 
-    def __init__(self, path: Path, limits: Limits) -> None:
-        super().__init__(path, limits)
+    def __init__(self, path: Path, limits: Limits, content: bytes | None = None) -> None:
+        super().__init__(path, limits, content)
         self.quoted, self._pending = False, b""
 
     def readinto(self, buffer: Any) -> int:
@@ -280,7 +290,7 @@ class _WatchedReader(LimitedReader):
         return count
 
 
-def _read_header(path: Path, kind: TableKind, limits: Limits) -> Header:
+def _read_header(path: Path, kind: TableKind, limits: Limits, content: bytes | None = None) -> Header:
     if kind == "parquet":
         try:
             columns = list(_open_parquet(path).schema_arrow.names)
@@ -290,7 +300,7 @@ def _read_header(path: Path, kind: TableKind, limits: Limits) -> Header:
             raise DataError("A table must have columns. It has none.", path=path)
         _need_unique(columns, path)
         return Header(columns)
-    with open_limited(path, limits) as stream:
+    with open_limited(path, limits, content=content) as stream:
         start = stream.peek()
         quoted = b'"' in start
         line = stream.readline(limits.max_record_bytes + 1)
@@ -300,7 +310,9 @@ def _read_header(path: Path, kind: TableKind, limits: Limits) -> Header:
     if not text.strip():
         raise DataError("The first line must name the columns. It is empty.", path=path, where="line 1")
     usual = "\t" if kind == "tsv" else ","
-    delimiter = guess_separator([text, *first_lines(start[: _SAMPLE_BYTES + len(line)])[1:]], usual)
+    delimiter = usual
+    if content is None:
+        delimiter = guess_separator([text, *first_lines(start[: _SAMPLE_BYTES + len(line)])[1:]], usual)
     note = None if delimiter == usual else f"columns are separated by {delimiter!r}"
     try:
         columns = next(csv.reader([text], delimiter=delimiter, strict=True))
@@ -325,7 +337,9 @@ def _read_header(path: Path, kind: TableKind, limits: Limits) -> Header:
 
 
 @contextmanager
-def _csv_rows(path: Path, delimiter: str, limits: Limits, *, strict: bool) -> Iterator[Any]:
+def _csv_rows(
+    path: Path, delimiter: str, limits: Limits, content: bytes | None = None, *, strict: bool
+) -> Iterator[Any]:
     """Open a text table with Python's csv module, which counts lines."""
 
     def lines(text: io.TextIOWrapper) -> Iterator[str]:
@@ -336,7 +350,7 @@ def _csv_rows(path: Path, delimiter: str, limits: Limits, *, strict: bool) -> It
 
     longest = csv.field_size_limit(limits.max_record_bytes)
     try:
-        with open_limited(path, limits) as stream:
+        with open_limited(path, limits, content=content) as stream:
             text = io.TextIOWrapper(stream, "utf-8-sig", "replace", newline="")
             yield csv.reader(lines(text), delimiter=delimiter, strict=strict)
     finally:

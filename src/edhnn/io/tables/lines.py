@@ -141,8 +141,8 @@ def first_lines(sample: bytes) -> list[str]:
 def find_notation(path: Path, limits: Limits, *, default: str = ",") -> Notation:
     """Return how a text table seems to be written, judged by its first lines.
 
-    The encoding is told by a byte order mark or, for UTF-16, by its zero bytes. Anything else is taken for UTF-8.
-    Nothing here decides how a dataset is read; the doctor reports it, and `edhnn data clean` does what it is told.
+    A byte order mark gives the encoding, or zero bytes do for UTF-16. Anything else is taken for UTF-8.
+    No dataset is read this way: the doctor reports it, and `edhnn data clean` does what its options name.
     """
     with open_limited(path, limits, _SAMPLE_BYTES) as stream:
         sample = stream.read(_SAMPLE_BYTES)
