@@ -123,5 +123,6 @@ def test_dangerous_workbooks_are_refused(tmp_path):
 def test_a_missing_library_is_named(tmp_path, monkeypatch):
     (tmp_path / "t.xlsx").write_bytes(b"")
     monkeypatch.setitem(sys.modules, "openpyxl", None)
+    monkeypatch.delitem(sys.modules, "edhnn.io.tables.excel", raising=False)
     with pytest.raises(MissingDependencyError, match=r"pip install 'edhnn\[excel\]'"):
         read_dataset(tmp_path / "t.xlsx")

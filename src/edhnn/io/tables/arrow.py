@@ -31,7 +31,7 @@ import pyarrow.parquet
 
 from edhnn.data.ids import canonical_integers
 from edhnn.data.limits import FREE_COLUMNS, Limits
-from edhnn.errors import DataError
+from edhnn.errors import DataError, MissingDependencyError
 from edhnn.io.files import (
     LimitedReader,
     line_too_long,
@@ -41,7 +41,6 @@ from edhnn.io.files import (
     open_existing,
     open_limited,
 )
-from edhnn.io.tables.excel import sheet_as_csv
 from edhnn.io.tables.lines import first_lines, guess_separator
 from edhnn.io.tables.names import TableKind, TableName, table_to_read
 
@@ -95,6 +94,10 @@ class TableFile:
         name = name or table_to_read(path)
         if name.kind != "xlsx":
             return cls(path, name, _read_header(path, name.kind, limits), limits)
+        try:
+            from edhnn.io.tables.excel import sheet_as_csv
+        except ModuleNotFoundError as error:
+            raise MissingDependencyError("openpyxl", "Reading .xlsx", "excel") from error
         content, note = sheet_as_csv(path, limits)
         header = _read_header(path, name.kind, limits, content)
         return cls(path, name, header._replace(note=note), limits, content)

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import csv
 import datetime
-import importlib
 import io
 import zipfile
 from pathlib import Path
 from typing import Any
 
+import openpyxl
+
 from edhnn.data.limits import FREE_COLUMNS, Limits
-from edhnn.errors import DataError, MissingDependencyError
+from edhnn.errors import DataError
 from edhnn.io.files import need_bytes, open_existing
 
 _ENTITIES = (b"<!DOCTYPE", b"<!ENTITY")
@@ -28,14 +29,9 @@ def sheet_as_csv(path: Path, limits: Limits) -> tuple[bytes, str | None]:
     decimals.
 
     Raises:
-        MissingDependencyError: if openpyxl is not installed.
         DataError: if the file is not a workbook.
         LimitError: if its content is too large.
     """
-    try:
-        openpyxl: Any = importlib.import_module("openpyxl")
-    except ImportError as error:
-        raise MissingDependencyError("openpyxl", "Reading .xlsx", "excel") from error
     open_existing(path).close()
     text = io.StringIO(newline="")
     try:
