@@ -19,12 +19,10 @@ from typing import final, get_args
 from edhnn.data.limits import Limits
 from edhnn.doctor.spelling import Kind, spelling_groups
 from edhnn.errors import DataError, UsageError, unknown_name
-from edhnn.io.file_format import TableRequest
 from edhnn.io.files import atomic_file, check_can_write, compressed_by_name
-from edhnn.io.tables.arrow import TableFile
 from edhnn.io.tables.lines import PROBLEMS, SEPARATORS, Notation, Problem, Row, find_notation, printable, read_rows
 from edhnn.io.tables.names import table_name, table_to_read
-from edhnn.io.tables.reader import incidence_columns
+from edhnn.io.tables.reader import find_id_columns
 from edhnn.typing import ByteWriter, JsonObject
 
 EXAMPLES, _LONGEST = 5, 80
@@ -391,6 +389,6 @@ def guess_id_columns(header: Sequence[str], rows: Iterable[Sequence[str]], limit
         with path.open("w", encoding="utf-8", errors="replace", newline="") as stream:
             csv.writer(stream, lineterminator="\n").writerows([header, *islice(rows, _SAMPLE_ROWS)])
         try:
-            return list(incidence_columns(TableFile.open(path, limits), TableRequest(), [])[:2])
+            return list(find_id_columns(path, limits))
         except DataError as error:
             raise DataError(error.problem, remedy="Name the columns of ids with `id_column=`.") from error

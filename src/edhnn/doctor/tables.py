@@ -9,7 +9,7 @@ from __future__ import annotations
 import shlex
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple, final
@@ -18,7 +18,7 @@ from edhnn.data.dataset import NodeDataset
 from edhnn.data.limits import Limits
 from edhnn.doctor.checks import Finding, Severity, counted
 from edhnn.doctor.clean import Cleaning, clean_table, guess_id_columns
-from edhnn.errors import DataError, EdhnnError, LimitError
+from edhnn.errors import DataError, EdhnnError, LimitError, UsageError
 from edhnn.io.files import open_limited
 from edhnn.io.tables.lines import (
     PROBLEMS,
@@ -32,7 +32,7 @@ from edhnn.io.tables.names import table_to_read
 _OFFERED = ("cp1252", "latin-1", "cp1250", "cp1251")
 """Encodings to offer for lines that are not UTF-8. Which one is right, only a reader of the text can tell."""
 _USUAL_WIDTH = 0.8
-_LINES_OF_A_READABLE_TABLE = 10**6
+_LINES_OF_A_READABLE_TABLE = 500_000
 """A reader has checked every line of such a table; what is left to find shows in the first ones."""
 
 
@@ -95,7 +95,8 @@ def read_in_part(
         UsageError: if a file or a column does not exist.
     """
     try:
-        return PartRead(read({}), [check_table(path, limits, ids, most=_LINES_OF_A_READABLE_TABLE)], None)
+        dataset = read({})
+        return PartRead(dataset, [check_table(path, limits, _ids(dataset), most=_LINES_OF_A_READABLE_TABLE)], None)
     except LimitError:
         raise
     except DataError as error:
@@ -119,6 +120,13 @@ def read_in_part(
     return PartRead(None, checks, refusal)
 
 
+def _ids(dataset: NodeDataset) -> tuple[str, ...]:
+    """Return the columns of nodes and hyperedges that a reader used."""
+    columns = dataset.provenance.details.get("columns")
+    names = [columns.get(kind) for kind in ("node", "edge")] if isinstance(columns, Mapping) else []
+    return tuple(name for name in names if isinstance(name, str))
+
+
 def _is_text_table(path: Path) -> bool:
     return path.is_file() and table_to_read(path).kind in ("csv", "tsv")
 
@@ -132,7 +140,7 @@ def check_table(
         path: The file.
         limits: Size limits.
         ids: The columns of nodes and hyperedges; by default they are guessed.
-        is_listing: Whether it is a table of nodes or of hyperedges, whose first column of ids is the only one.
+        is_listing: Whether it is a table of nodes or of hyperedges, which has one column of ids.
         most: Lines to check; by default all.
     """
     default = "\t" if table_to_read(path).kind == "tsv" else ","
@@ -174,9 +182,14 @@ def check_table(
     wish = _bad_lines(path, report, limits, wish, found)
     names = list(wish.header or report.columns)
     chosen = list(ids)
-    if not chosen and len(names) > 1:
+    if is_listing:
+        chosen = [next((name for name in names if name.lower() == "id"), names[0])]
+    elif not chosen and len(names) > 1:
         rows = (row.fields for row in report.first if row.problem is None)
-        chosen = guess_id_columns(names, rows, limits)[: 1 if is_listing else 2]
+        try:
+            chosen = guess_id_columns(names, rows, limits)
+        except (DataError, UsageError):  # the reader's refusal says which columns are possible
+            chosen = []
     empty = [name for name in chosen if name in names and report.empty[names.index(name)]]
     if empty:
         counts = ", ".join(f"'{name}' in {counted(report.empty[names.index(name)], 'row', 'rows')}" for name in empty)

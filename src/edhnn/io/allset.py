@@ -15,10 +15,11 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import torch
 
-from edhnn.data.columns import Column, label_fields, sort_columns
+from edhnn.data.columns import label_fields, sort_columns
 from edhnn.data.dataset import NodeDataset, Provenance, merged_note
 from edhnn.data.ids import Ids, canonical_integers
 from edhnn.data.limits import Limits
+from edhnn.data.values import Column
 from edhnn.errors import DataError, UsageError
 from edhnn.hypergraph.hypergraph import Hypergraph
 from edhnn.io.file_format import FileFormat, TableRequest
