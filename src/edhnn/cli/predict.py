@@ -116,7 +116,7 @@ def _read_like(options: ReadOptions, source: str, model: Pretrained, *, labels: 
             seed = recorded["feature_seed"] if options.feature_seed is None else options.feature_seed
             options = replace(options, noise=noise, feature_seed=seed)
         return options.read(source)
-    names = model.feature_names if options.features is None else None
+    names = model.feature_names if options.features is None and "structural_features" not in recorded else None
     labelled = options
     if labels and (label := options.label or recorded.get("label_columns")):
         labelled = replace(options, label=label, task=options.task or model.objective.task)

@@ -19,6 +19,7 @@ from edhnn.runs.plan import make_plan, parse_settings
 from edhnn.runs.presets import PresetName
 from edhnn.runs.results import RunSummary
 from edhnn.runs.run import train
+from edhnn.training.structural_features import with_features
 
 _RUNS = Path("runs")
 
@@ -59,7 +60,7 @@ def train_command(
     options: ReadOptions,
 ) -> None:
     """Train a model on several splits and write a run folder with its models, predictions and a report."""
-    dataset = options.read(source)
+    dataset = with_features(options.read(source))
     print_notes(dataset.provenance.notes)
     chosen = {} if epochs is None else {"epochs": epochs}
     chosen |= parse_settings(settings or [])
@@ -85,7 +86,7 @@ def train_command(
     if as_json:
         print_json(summary.to_json())
     else:
-        _print(summary)
+        _print(summary, plan.train.epochs)
 
 
 def _default_folder(name: str, *, resume: bool) -> Path:
@@ -104,7 +105,7 @@ def _resume_command(folder: Path) -> str:
     return shlex.join(["edhnn", *words, "--resume"])
 
 
-def _print(summary: RunSummary) -> None:
+def _print(summary: RunSummary, max_epochs: int) -> None:
     unit = "" if summary.task == "regression" else " %"
     memory = "-" if summary.peak_memory is None else size_in_words(summary.peak_memory)
     metric = summary.metric.replace("_", " ")
@@ -119,4 +120,9 @@ def _print(summary: RunSummary) -> None:
         ("run", summary.run),
     ]
     console().print(facts_table(f"{summary.model} on {summary.dataset}", rows))
+    if summary.cut:
+        print_message(
+            f"note: training was cut at {max_epochs} epochs while the validation score was still improving in "
+            f"{summary.cut} of {len(summary.test)} splits; allow more with --epochs"
+        )
     print_message(f"report: {Path(summary.run) / 'report.html'}")

@@ -16,6 +16,7 @@ from edhnn.errors import StoppedError, UsageError
 from edhnn.io.files import check_folder, refuse_broken_link
 from edhnn.parallel import catch_signals
 from edhnn.runs.plan import make_plan, parse_settings
+from edhnn.training.structural_features import with_features
 from edhnn.tuning.run import tune
 from edhnn.tuning.search import Search, Space, TuningResult, write_winner
 
@@ -62,7 +63,7 @@ def tune_command(
 ) -> None:
     """Search settings of a model by validation scores; test labels are not read. The same command resumes a search."""
     check_targets(out, overwrite=force)
-    dataset = options.read(source)
+    dataset = with_features(options.read(source))
     print_notes(dataset.provenance.notes)
     fixed = parse_settings(settings or [])
     training = {} if epochs is None else {"epochs": epochs}

@@ -52,8 +52,8 @@ def _without_surrogates(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode()
 
 
-READING = ("label_columns", "feature_noise", "feature_seed")
-"""Keys of `Provenance.details` that record the label columns and how features were drawn."""
+READING = ("label_columns", "feature_noise", "feature_seed", "structural_features")
+"""Keys of `Provenance.details` that record the label columns and how features were drawn or made."""
 
 
 @final

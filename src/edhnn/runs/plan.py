@@ -26,6 +26,7 @@ from edhnn.runs.presets import PresetName, find_preset
 from edhnn.seeding import derive_seed
 from edhnn.training.config import TrainConfig
 from edhnn.training.objective import Objective, known_nodes, make_objective
+from edhnn.training.structural_features import with_features
 from edhnn.typing import JsonObject
 
 RUN_FORMAT: Final = 1
@@ -122,7 +123,7 @@ class Plan:
             },
             "model": self.model,
             "options": asdict(self.config),
-            "train": {**asdict(self.train), "transforms": list(self.train.transforms or ())},
+            "train": {**self.train.to_json(), "transforms": list(self.train.transforms or ())},
             "num_splits": self.num_splits,
             "splits_sha256": splits_sha256(splits),
             "seed": self.seed,
@@ -210,6 +211,7 @@ def make_plan(
         >>> plan.options["hidden"], plan.train.epochs
         (16, 100)
     """
+    dataset = with_features(dataset)
     content = _read_file(Path(file)) if file is not None else {}
     model = model or content.get("model") or "ed-hnn"
     options, train = dict(content.get("options", {})), dict(content.get("train", {}))

@@ -41,7 +41,7 @@ from edhnn.io.tensors import read_training_data, write_training_data
 from edhnn.parallel import catch_signals, locked, run_processes
 from edhnn.runs.environment import describe_environment
 from edhnn.runs.folder import RunFolder, SplitFolder, TrainedSplit, read_metrics, read_split, write_nodes
-from edhnn.runs.plan import Plan, choose_splits
+from edhnn.runs.plan import Plan, choose_splits, make_plan
 from edhnn.runs.results import RunSummary, write_results
 from edhnn.runs.tensorboard import check_tensorboard, tensorboard_events
 from edhnn.runtime import runtime_settings
@@ -50,6 +50,7 @@ from edhnn.training.inputs import Device, Inputs, find_device, make_inputs, meas
 from edhnn.training.loop import EpochRecord, fit_inputs
 from edhnn.training.objective import Objective, check_split, check_trainable, make_objective
 from edhnn.training.pretrained import Pretrained, is_pretrained, model_sha256
+from edhnn.training.structural_features import with_features
 from edhnn.typing import JsonObject
 
 CHECKPOINT_SECONDS: Final = 5.0
@@ -78,7 +79,7 @@ def train(
 
     Args:
         dataset: Hypergraph, features and labels.
-        plan: Model, sizes, training, number of splits and seed; by default ED-HNN and the paper's protocol.
+        plan: Model, sizes, training, number of splits and seed; by default that of `make_plan`.
         out: The run folder.
         resume: Resume the run in the folder. It must have the same settings. Finished splits are not trained again.
         jobs: Number of splits trained at the same time, each in a process of one thread; by default `choose_jobs`
@@ -96,10 +97,11 @@ def train(
         StoppedError: after Ctrl-C or termination; ``resume=True`` continues.
     """
     start = time.perf_counter()
-    plan = plan or Plan()
     target = find_device(device)
     if tensorboard:
         check_tensorboard()
+    dataset = with_features(dataset)
+    plan = plan or make_plan(dataset)
     check_trainable(dataset)
     splits = choose_splits(dataset, plan.num_splits) if splits is None else splits
     if len(splits) != plan.num_splits:
@@ -229,6 +231,7 @@ def train_split(
             "split": number,
             "best_epoch": fitted.best_epoch,
             "epochs": fitted.epochs,
+            **({} if plan.train.patience is None else {"cut": plan.train.was_cut(fitted.best_epoch, fitted.epochs)}),
             "metric": objective.metric,
             "train": fitted.train,
             "valid": fitted.valid,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import Annotated, Literal, final
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Annotated, Final, Literal, final
 
 from msgspec import Meta
 from torch import nn
@@ -15,18 +15,33 @@ from edhnn.errors import UsageError, unknown_name
 from edhnn.hypergraph.hypergraph import Hypergraph
 from edhnn.hypergraph.transforms import add_singletons
 from edhnn.models.registry import MODELS, entry_of
+from edhnn.typing import JsonObject
 
 Schedule = Literal["none", "cosine"]
+Selection = Literal["metric", "loss", "metric-then-loss"]
 RegressionLoss = Literal["mse", "mae"]
 FeatureScaling = Literal["none", "standard"]
 TRANSFORMS: Mapping[str, Callable[[Hypergraph], Hypergraph]] = {"add_singletons": add_singletons}
 """Transforms by the name that a run records."""
+_ALWAYS_RECORDED: Final = (
+    "epochs",
+    "learning_rate",
+    "weight_decay",
+    "schedule",
+    "patience",
+    "regression_loss",
+    "feature_scaling",
+    "transforms",
+)
+"""The fields of the first version. Keys of experiments are hashes of a record, so other fields must not be in it."""
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainConfig(Configuration):
     """Settings of full-batch training with Adam. The defaults are the paper's. Paper: Appendix F.3.
+
+    Without a configuration the command, `fit` and the estimators use the rule of `edhnn.training.defaults` instead.
 
     Attributes:
         epochs: Number of epochs.
@@ -38,6 +53,8 @@ class TrainConfig(Configuration):
         feature_scaling: ``standard`` gives each column of dense features mean 0 and deviation 1 over all nodes.
         transforms: Transforms of the hypergraph, applied once, in order. ``None``: those of the model's authors
             (`for_model`); ``()``: none.
+        select: What selects the epoch on the validation nodes: the ``metric`` of the task, the ``loss``, or
+            ``metric-then-loss``, the smallest loss among epochs of the same metric. Regression uses the loss.
     """
 
     epochs: Annotated[int, Meta(ge=1, le=10**7)] = 500
@@ -48,6 +65,7 @@ class TrainConfig(Configuration):
     regression_loss: RegressionLoss = "mse"
     feature_scaling: FeatureScaling = "none"
     transforms: tuple[str, ...] | None = None
+    select: Selection = "metric"
 
     def check(self) -> None:
         """Check that the transforms exist."""
@@ -60,6 +78,18 @@ class TrainConfig(Configuration):
         if self.schedule == "none":
             return self.learning_rate
         return self.learning_rate * 0.5 * (1 + math.cos(math.pi * (epoch - 1) / self.epochs))
+
+    def was_cut(self, best_epoch: int, epochs: int) -> bool:
+        """Return whether training ended by its limit while it was still waiting for a better epoch."""
+        return self.patience is not None and epochs == self.epochs and epochs - best_epoch < self.patience
+
+    def to_json(self) -> JsonObject:
+        """Return the fields as a record has them: a field that old records lack is left out if it has its default."""
+        record: JsonObject = asdict(self)
+        for option in fields(self):
+            if option.name not in _ALWAYS_RECORDED and record[option.name] == option.default:
+                del record[option.name]
+        return record
 
     def for_model(self, model: str | nn.Module) -> TrainConfig:
         """Set missing transforms to those of the model (`ModelEntry.singletons`).

@@ -35,6 +35,7 @@ from edhnn.models.registry import make_model
 from edhnn.training.config import TrainConfig
 from edhnn.training.inputs import Device, FeatureRange, Inputs, Scaling, find_device, make_inputs, outputs_of
 from edhnn.training.objective import Objective, check_features, feature_name
+from edhnn.training.structural_features import StructuralFeatures, with_features
 from edhnn.typing import JsonObject, NodeOrEdgeId
 
 FORMAT: Final = 1
@@ -50,6 +51,7 @@ class _Reading(msgspec.Struct):
     label_columns: list[str] | None = None
     feature_noise: Annotated[float, msgspec.Meta(ge=0)] | None = None
     feature_seed: Natural | None = None
+    structural_features: StructuralFeatures | None = None
 
 
 class _Record(msgspec.Struct, kw_only=True):
@@ -175,9 +177,12 @@ class Pretrained:
     def fitted(self, dataset: NodeDataset) -> NodeDataset:
         """Select the model's feature columns in the model's order, if model and dataset have column names.
 
+        If the features of the training were made from its hypergraph, they are made from this one in the same way.
+
         Raises:
             DataError: if columns are missing, or their number differs, or a value is not finite.
         """
+        dataset = with_features(dataset, self.reading)
         check_features(dataset)
         assert dataset.x is not None
         needed, given = self.feature_names, dataset.feature_names
@@ -226,7 +231,7 @@ class Pretrained:
                 "class_names": self.class_names,
                 "feature_names": self.feature_names,
                 "objective": asdict(self.objective),
-                "train_config": asdict(self.config),
+                "train_config": self.config.to_json(),
                 "feature_scaling": None if self.scaling is None else asdict(self.scaling),
                 "reading": self.reading,
                 "feature_range": None if self.feature_range is None else asdict(self.feature_range),

@@ -37,6 +37,7 @@ from edhnn.training.config import TrainConfig
 from edhnn.training.inputs import Device, find_device, make_inputs
 from edhnn.training.loop import EpochRecord, fit_inputs
 from edhnn.training.objective import check_split, check_trainable, labels_of, make_objective
+from edhnn.training.structural_features import with_features
 from edhnn.tuning.search import Search, TrialSummary, TuningResult
 from edhnn.typing import JsonObject
 
@@ -93,6 +94,7 @@ def tune(
         raise UsageError(f"`trials=` must be at least 1. Got {search.trials}.")
     if jobs is not None and jobs < 1:
         raise UsageError(f"`jobs=` must be at least 1. Got {jobs}.")
+    dataset = with_features(dataset)
     splits = choose_splits(dataset, search.plan.num_splits) if splits is None else splits
     if len(splits) != search.plan.num_splits:
         raise UsageError(f"The plan needs {search.plan.num_splits} splits. Got {len(splits)}.")

@@ -57,7 +57,7 @@ class Search:
             "data_sha256": data_sha256,
             "model": self.plan.model,
             "options": self.plan.options,
-            "train": asdict(self.plan.train),
+            "train": self.plan.train.to_json(),
             "num_splits": self.plan.num_splits,
             "seed": self.plan.seed,
             "space": self.space,

@@ -129,7 +129,7 @@ def model_settings(
     changed = ", ".join(sorted({*overrides, *train}))
     source = preset.origin + (f"; this experiment: {changed}" if changed else "")
     model: JsonObject = {"name": preset.model, **asdict(config)}
-    return model, {**asdict(training), "transforms": list(training.transforms or ())}, source
+    return model, {**training.to_json(), "transforms": list(training.transforms or ())}, source
 
 
 def _preset(row: Row, column: Column) -> Preset:
