@@ -9,6 +9,7 @@ features of nodes without hyperedges.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,12 +22,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from edhnn.configuration import configure
 from edhnn.data.dataset import UNLABELLED, NodeDataset, Task
+from edhnn.data.fingerprints import node_hashes
 from edhnn.data.splits import Split
 from edhnn.errors import DataError, UsageError
 from edhnn.estimators.samples import NodeSamples, check_table
 from edhnn.hypergraph.hypergraph import Hypergraph
 from edhnn.models.registry import MODELS, make_config
 from edhnn.seeding import derive_seed
+from edhnn.training.beliefs import added_columns
 from edhnn.training.config import TrainConfig
 from edhnn.training.defaults import choose_defaults
 from edhnn.training.inputs import find_device, make_inputs, measure_range
@@ -117,10 +120,13 @@ class NetworkEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is 
         check_targets(dataset, split.train, "the training nodes")
         objective = make_objective(dataset, split.train, train.regression_loss)
         inputs = make_inputs(dataset, train).to(find_device(self.device))
-        self.model_ = MODELS[self.model].model(
-            config, in_features=dataset.num_features, num_classes=objective.num_outputs, seed=seed
-        )
+        model, outputs = MODELS[self.model].model, objective.num_outputs
+        columns = dataset.num_features + added_columns(model, outputs, train)
+        self.model_ = model(config, in_features=columns, num_classes=outputs, seed=seed)
         result = fit_inputs(self.model_, inputs, dataset, split, objective, train, seed=derive_seed(seed, "fit"))
+        knowledge = result.knowledge
+        if knowledge is not None:
+            knowledge = replace(knowledge, hashes=node_hashes(dataset)[split.train.numpy()])
         self.model_.cpu()  # so that a fitted estimator can be unpickled on a machine without this device
         self.pretrained_ = Pretrained(
             name=self.model,
@@ -131,6 +137,7 @@ class NetworkEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is 
             scaling=inputs.scaling,
             feature_range=measure_range(dataset.x),
             reading=dataset.reading,
+            knowledge=knowledge,
         )
         self.best_epoch_, self.n_iter_, self.n_features_in_ = result.best_epoch, result.epochs, samples.shape[1]
         return self

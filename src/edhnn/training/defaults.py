@@ -9,6 +9,8 @@ The command, `edhnn.runs.make_plan`, `edhnn.training.fit` and the estimators all
 - *Training*: Adam with a learning rate of 0.005, until 100 epochs have brought no better validation score, and at most
   750 epochs. Of epochs with equal validation accuracy the one with the smallest loss is selected.
 
+A model whose registry entry has a training of its own (`ModelEntry.training`) gets that, and keeps its own options.
+
 The numbers were tuned by validation scores on the half ``tune`` of the suite (`edhnn.datasets.suite`). The paper's
 settings are those of the presets ``paper`` and ``official``.
 """
@@ -24,7 +26,7 @@ from torch import nn
 from edhnn.configuration import configure
 from edhnn.data.dataset import NodeDataset
 from edhnn.doctor.cost import count
-from edhnn.models.registry import MODELS, entry_of
+from edhnn.models.registry import MODELS, ModelEntry, entry_of
 from edhnn.training.config import TrainConfig
 
 _WIDTHS: Final = (256, 128, 64, 32)
@@ -62,6 +64,12 @@ def choose_defaults(dataset: NodeDataset, model: str, heads: int | None = None) 
         >>> choose_defaults(load_dataset("digits"), "ed-hnn").options
         {'hidden': 128, 'classifier_hidden': 128, 'dropout': 0.2, 'input_dropout': 0.0}
     """
+    entry = MODELS[model]
+    train = _training(dataset, entry)
+    known = [option.name for option in fields(entry.config)]
+    if entry.training:  # a state of beliefs: words are inputs too, other columns reach it through the base predictor
+        words = dataset.x is not None and dataset.x.layout == torch.sparse_csr
+        return Defaults(options={"features": words} if "features" in known else {}, train=train)
     counts = count(dataset)
     fitting = (
         width
@@ -69,26 +77,23 @@ def choose_defaults(dataset: NodeDataset, model: str, heads: int | None = None) 
         if counts.nodes >= _NODES_PER_CHANNEL * width and counts.step_bytes(width, 2) <= _STEP_BYTES
     )
     width = next(fitting, _WIDTHS[-1])
-    config = MODELS[model].config
-    known = [option.name for option in fields(config)]
     options: dict[str, Any] = {name: width for name in ("hidden", "classifier_hidden") if name in known}
-    default_heads = getattr(config(), "heads", 1)
+    default_heads = getattr(entry.config(), "heads", 1)
     if default_heads > 1:  # then `hidden` is the width of one head
         options["hidden"] = max(width // (heads or default_heads), 1)
     options |= {name: rate for name, rate in (("dropout", _DROPOUT), ("input_dropout", 0.0)) if name in known}
-    train = _training(dataset)
-    if not MODELS[model].singletons:
-        train["transforms"] = ()
     return Defaults(options=options, train=train)
 
 
 def default_training(dataset: NodeDataset, model: nn.Module) -> TrainConfig:
     """Return the default training configuration for a model that the caller has made."""
-    train = _training(dataset)
-    entry = entry_of(model)
-    return configure(TrainConfig, train if entry is None or entry.singletons else {**train, "transforms": ()})
+    return configure(TrainConfig, _training(dataset, entry_of(model)))
 
 
-def _training(dataset: NodeDataset) -> dict[str, Any]:
-    dense = dataset.x is not None and dataset.x.layout == torch.strided
-    return {**_TRAINING, **({"feature_scaling": "standard"} if dense else {})}
+def _training(dataset: NodeDataset, entry: ModelEntry | None) -> dict[str, Any]:
+    train: dict[str, Any] = dict(entry.training if entry is not None and entry.training else _TRAINING)
+    if dataset.x is not None and dataset.x.layout == torch.strided:
+        train["feature_scaling"] = "standard"
+    if entry is not None and not entry.singletons:
+        train["transforms"] = ()
+    return train

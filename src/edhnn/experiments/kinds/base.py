@@ -139,7 +139,7 @@ def _preset(row: Row, column: Column) -> Preset:
     except UsageError:
         if row.model not in MODELS or list_presets(row.model):
             raise
-        return Preset(model=row.model)
+        return Preset(model=row.model, train=dict(MODELS[row.model].training))
 
 
 def _rename_sizes(model: str, options: dict[str, Any]) -> dict[str, Any]:
