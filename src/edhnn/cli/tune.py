@@ -29,11 +29,12 @@ def tune_command(
     *,
     model: Annotated[str, typer.Option("--model", help="Model name; `edhnn models` lists them.")] = "ed-hnn",
     trials: Annotated[
-        int, typer.Option("--trials", min=1, help="Trials, including those of earlier calls; the grid has 20.")
+        int, typer.Option("--trials", min=1, help="Trials, including those of earlier calls; the paper's grid has 20.")
     ] = 20,
     space: Annotated[
-        Space, typer.Option("--space", help="The paper's grid of depth and width, or all sizes, dropout and rates.")
-    ] = "paper",
+        Space,
+        typer.Option("--space", help="Rates, dropout, scaling and sizes; the paper's grid of sizes; or all settings."),
+    ] = "default",
     splits: Annotated[int, typer.Option("--splits", min=1, help="Splits to average the score over.")] = 3,
     epochs: Annotated[int | None, typer.Option("--epochs", min=1, help="Epochs per split; default: 500.")] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of trials, weights and dropout masks.")] = 0,
