@@ -29,6 +29,7 @@ _ROLE = np.zeros(256, dtype=np.int8)
 _ROLE[[ord("{"), ord("[")]], _ROLE[[ord("}"), ord("]")]], _ROLE[ord('"')] = 1, -1, 2
 _BLOCK_BYTES = 4 * 2**20
 _MAX_KEY_BYTES = 2**20
+_FREE_LISTS, _BYTES_PER_LIST = 10**6, 8  # an empty list has 2 bytes of text and takes about 90 in memory
 _SECTIONS = ("incidences", "nodes", "edges")
 _KEY = re.compile(rb'[ \t\r\n]*("(?:[^"\\]|\\.)*")[ \t\r\n]*:[ \t\r\n]*', re.DOTALL)
 _BLANKS = b" \t\r\n"
@@ -63,6 +64,7 @@ class _HifParser:
         self._stream, self._path, self._limits = stream, path, limits
         self._buffer = b""
         self._start = 0  # offset of the buffer in the document
+        self._lists = 0  # lists and objects decoded
         self._ended = False
 
     def document(self) -> HifDocument:
@@ -142,14 +144,29 @@ class _HifParser:
                 raise self._error(problem, where=f"after {section.name}[{section.count - 1}]")
             text = text[1:]
         text = b"[" + text + b"]"
+        lists = self._lists_with(text, section.name)
         try:
             section.append(_DECODERS[section.name].decode(text), text)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             if strict:
                 raise self._record_error(section, text, error) from error
             return False
+        self._lists = lists
         self._take(end)
         return True
+
+    def _lists_with(self, text: bytes, key: str) -> int:
+        """Return the number of lists and objects after ``text`` is decoded, and refuse text of little else."""
+        lists = self._lists + text.count(b"[") + text.count(b"{")
+        if self._limits.max_bytes is None and lists > max(_FREE_LISTS, (self._start + len(text)) // _BYTES_PER_LIST):
+            raise LimitError(
+                f"There must be at most one list or object for every {_BYTES_PER_LIST} bytes, or {_FREE_LISTS}. "
+                f"Got {lists}.",
+                path=self._path,
+                where=f"in '{key}'",
+                remedy="If you trust the file, raise the limit with `max_bytes=`.",
+            )
+        return lists
 
     def _record_error(self, section: _Section, text: bytes, error: Exception) -> DataError:
         if isinstance(error, RecursionError):
@@ -181,12 +198,14 @@ class _HifParser:
         self._at(b"")  # skip blanks
         while not (end := _value_end(self._buffer)):
             self._refill(f"'{key}'")
+        lists = self._lists_with(self._buffer[:end], key)
         try:
             value = msgspec.json.decode(self._buffer[:end], type=kind)
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             raise self._error(f"The value of '{key}' is invalid. Cause: {error}.") from error
         except RecursionError as error:
             raise LimitError("The JSON is nested too deep.", path=self._path, where=f"in '{key}'") from error
+        self._lists = lists
         self._take(end)
         return value
 
