@@ -64,7 +64,7 @@ class _HifParser:
         self._stream, self._path, self._limits = stream, path, limits
         self._buffer = b""
         self._start = 0  # offset of the buffer in the document
-        self._lists = 0  # lists and objects decoded
+        self._lists = 0  # lists and objects in the document so far
         self._ended = False
 
     def document(self) -> HifDocument:
@@ -144,29 +144,14 @@ class _HifParser:
                 raise self._error(problem, where=f"after {section.name}[{section.count - 1}]")
             text = text[1:]
         text = b"[" + text + b"]"
-        lists = self._lists_with(text, section.name)
         try:
             section.append(_DECODERS[section.name].decode(text), text)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             if strict:
                 raise self._record_error(section, text, error) from error
             return False
-        self._lists = lists
         self._take(end)
         return True
-
-    def _lists_with(self, text: bytes, key: str) -> int:
-        """Return the number of lists and objects after ``text`` is decoded, and refuse text of little else."""
-        lists = self._lists + text.count(b"[") + text.count(b"{")
-        if self._limits.max_bytes is None and lists > max(_FREE_LISTS, (self._start + len(text)) // _BYTES_PER_LIST):
-            raise LimitError(
-                f"There must be at most one list or object for every {_BYTES_PER_LIST} bytes, or {_FREE_LISTS}. "
-                f"Got {lists}.",
-                path=self._path,
-                where=f"in '{key}'",
-                remedy="If you trust the file, raise the limit with `max_bytes=`.",
-            )
-        return lists
 
     def _record_error(self, section: _Section, text: bytes, error: Exception) -> DataError:
         if isinstance(error, RecursionError):
@@ -198,14 +183,12 @@ class _HifParser:
         self._at(b"")  # skip blanks
         while not (end := _value_end(self._buffer)):
             self._refill(f"'{key}'")
-        lists = self._lists_with(self._buffer[:end], key)
         try:
             value = msgspec.json.decode(self._buffer[:end], type=kind)
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             raise self._error(f"The value of '{key}' is invalid. Cause: {error}.") from error
         except RecursionError as error:
             raise LimitError("The JSON is nested too deep.", path=self._path, where=f"in '{key}'") from error
-        self._lists = lists
         self._take(end)
         return value
 
@@ -242,6 +225,15 @@ class _HifParser:
         more = self._stream.read(_BLOCK_BYTES)
         self._ended = not more
         self._buffer += more
+        self._lists += more.count(b"[") + more.count(b"{")
+        most = max(_FREE_LISTS, (self._start + len(self._buffer)) // _BYTES_PER_LIST)
+        if self._lists > most and self._limits.max_bytes is None:
+            raise LimitError(
+                f"A document must have at most one list or object for every {_BYTES_PER_LIST} bytes, or {_FREE_LISTS}.",
+                path=self._path,
+                where=inside or None,
+                remedy="If you trust the file, raise the limit with `max_bytes=`.",
+            )
 
     def _error(self, problem: str, where: str | None = None) -> DataError:
         return DataError(problem, path=self._path, where=where or f"byte {self._start}")
