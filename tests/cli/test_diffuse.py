@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from edhnn import diffuse, read_dataset
-from tests.cli.test_data import here, really_succeed, refuse, succeed  # noqa: F401  (fixtures)
+from tests.cli.test_data import here, refuse, succeed  # noqa: F401  (fixtures)
 
 FIELDS = {"objective", "gap", "residual", "steps", "outcome", "certified_by", "seconds", "scores", "picture"}
 
@@ -38,8 +38,8 @@ def in_python(folder, seeds, **options):
     return solution, dict(zip(names, solution.value[:, 0].tolist(), strict=True))
 
 
-def test_the_command_itself_reports_and_writes(shop):
-    done = really_succeed("diffuse", "shop.csv", "--seeds", "seeds.csv", "--out", "scores.csv", "--json", folder=shop)
+def test_it_reports_and_writes(shop, succeed):  # noqa: F811
+    done = succeed("diffuse", "shop.csv", "--seeds", "seeds.csv", "--out", "scores.csv", "--json", folder=shop)
     report = json.loads(done.stdout)
     assert set(report) == FIELDS
     assert (report["outcome"], report["certified_by"], report["scores"]) == ("converged", "gap", "scores.csv")

@@ -7,7 +7,10 @@ from typer.testing import CliRunner
 
 from edhnn import UsageError
 from edhnn.cli.main import app
-from edhnn.experiments.spec import experiment_names
+from edhnn.experiments.jobs import jobs_of
+from edhnn.experiments.records import Records
+from edhnn.experiments.runner import do_jobs
+from edhnn.experiments.spec import experiment_names, read_experiment
 
 GRID = """
 title = "t"
@@ -37,11 +40,12 @@ def test_without_a_name_it_lists_the_experiments(tmp_path):
 def test_it_runs_the_cells_without_a_record(tmp_path):
     spec = tmp_path / "mine.toml"
     spec.write_text(GRID)
-    done = run(spec, "--results", tmp_path / "results", "--splits", 1, "--jobs", 1)
+    do_jobs(jobs_of([read_experiment(spec)])[:1], Records(tmp_path / "results"), lambda: False)
+    done = run(spec, "--results", tmp_path / "results", "--jobs", 1)
     assert done.exit_code == 0
     assert "1 done" in done.output
     again = json.loads(run(spec, "--results", tmp_path / "results", "--jobs", 1, "--json").stdout)
-    assert (again["asked"], again["before"], again["done"], again["left"]) == (2, 1, 1, 0)
+    assert (again["asked"], again["before"], again["done"], again["left"]) == (2, 2, 0, 0)
     assert len((tmp_path / "results" / "mine.jsonl").read_text().splitlines()) == 2
 
 

@@ -1,12 +1,11 @@
 """The examples: short, built from public names, and they run."""
 
 import ast
-import subprocess
 
 import pytest
 
 import edhnn
-from tests.docs.blocks import ROOT, environment, run_program
+from tests.docs.blocks import ROOT, run_program
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 LEARNS = {"train_edhnn": 0.8, "own_model": 0.8}  # least accuracy that the last line may print
@@ -30,10 +29,3 @@ def test_an_example_runs(example, tmp_path, capsys):
     if example.stem in LEARNS:
         accuracy = float(capsys.readouterr().out.split("accuracy ")[1].split()[0])
         assert accuracy >= LEARNS[example.stem]
-
-
-def test_a_model_of_the_examples_is_a_plugin_of_the_command(tmp_path):
-    variables = {**environment(), "EDHNN_PLUGINS": str(ROOT / "examples/own_model.py")}
-    done = subprocess.run(["edhnn", "models"], env=variables, capture_output=True, text=True, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert "residual" in done.stdout

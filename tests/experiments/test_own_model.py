@@ -48,10 +48,10 @@ def name(tmp_path, monkeypatch):
 
 
 @pytest.mark.usefixtures("without_shape_checks")
-def test_an_experiment_with_a_users_model_is_run_in_workers_and_reported(name, tmp_path):
+def test_an_experiment_with_a_users_model_is_run_in_a_worker_and_reported(name, tmp_path):
     (tmp_path / "grid.toml").write_text(GRID.format(name=name))
     jobs = jobs_of([read_experiment(tmp_path / "grid.toml")])
-    counts = run_jobs(jobs, Records(tmp_path / "results"), workers=2)
+    counts = run_jobs(jobs, Records(tmp_path / "results"), workers=1)
     assert (counts.done, counts.failed, counts.left) == (4, 0, 0)
     cell = next(job.cell for job in jobs if job.cell.row == "mine")
     assert (cell.settings["model"], cell.settings["options"]) == (name, {"hidden": 5})

@@ -14,7 +14,6 @@ from edhnn.experiments.jobs import jobs_of
 from edhnn.experiments.records import Records
 from edhnn.experiments.runner import JobTimes, do_job, do_jobs, read_jobs, run_jobs, write_jobs
 from edhnn.experiments.spec import parse_experiment
-from edhnn.parallel import locked
 
 GRID = """
 title = "t"
@@ -109,10 +108,15 @@ def test_a_diverged_training_has_a_record_with_the_reason(tmp_path):
 
 def test_a_job_locked_by_another_process_is_skipped(tmp_path):
     records, jobs = Records(tmp_path), grid()
-    write_jobs(jobs, tmp_path / "jobs")
-    script = "import sys; from edhnn.experiments.runner import work_list; work_list(*sys.argv[1:], lambda: False)"
-    with locked(records.work_folder / f"{jobs[0].key}.lock"):
-        subprocess.run([sys.executable, "-c", script, str(tmp_path), str(tmp_path / "jobs")], check=True)
+    script = (
+        "import sys; from pathlib import Path; from edhnn.parallel import locked\n"
+        "with locked(Path(sys.argv[1])) as acquired: print(acquired, flush=True); sys.stdin.read()"
+    )
+    command = [sys.executable, "-c", script, str(records.work_folder / f"{jobs[0].key}.lock")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout.readline() == "True\n"
+        do_jobs(jobs, records, lambda: False)
+        other.stdin.close()
     assert records.keys() == {job.key for job in jobs[1:]}
 
 

@@ -50,6 +50,7 @@ def module(tmp_path, monkeypatch):
     return __import__(name)
 
 
+@pytest.mark.slow  # every day: a user's model in a worker of an experiment, and a run with one and two processes
 @pytest.mark.usefixtures("without_shape_checks")
 def test_a_user_model_trains_identically_in_worker_processes(module, tiny, tmp_path):
     name = module.__name__
@@ -92,16 +93,24 @@ def test_plugins_load_from_files_and_entry_points_and_only_requested_models_are_
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: somebody\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text("[edhnn.models]\nby-entry = by_entry:UserModel\n")
     code = f"""
-import sys
+import json, sys
+from contextlib import redirect_stdout
+from io import BytesIO, TextIOWrapper
 sys.path += [{str(tmp_path)!r}, {str(info.parent)!r}]
 from edhnn import make_model
 from edhnn.models import MODELS
 make_model("hgnn", in_features=3, num_classes=2)
 print(sum(name.startswith("edhnn.models.baselines.") for name in sys.modules))
 print(*(make_model(name, in_features=3, num_classes=2).num_parameters() for name in ("by-file", "by-entry")))
-print(*list(MODELS)[-2:])
+print(*list(MODELS)[-3:])
+from edhnn.cli.main import load_verb
+with redirect_stdout(TextIOWrapper(BytesIO(), encoding="utf-8")) as listed:
+    load_verb("models").main(["--json"], standalone_mode=False)
+print(*(row["name"] for row in json.loads((listed.flush(), listed.buffer.getvalue())[1])[-3:]))
 """
-    assert run(code, EDHNN_PLUGINS=str(tmp_path / "by_file.py")) == ["1", "26", "26", "by-entry", "by-file"]
+    names = ["by-entry", "by-file", "residual"]
+    example = Path(__file__).parents[2] / "examples/own_model.py"
+    assert run(code, EDHNN_PLUGINS=f"{tmp_path / 'by_file.py'},{example}") == ["1", "26", "26", *names, *names]
 
 
 def test_a_missing_plugin_raises_an_error_with_its_name(monkeypatch):

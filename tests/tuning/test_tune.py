@@ -277,14 +277,14 @@ def test_a_training_that_diverges_is_a_failed_trial(data, tmp_path):
 
 
 def test_pruning_abandons_bad_trials(data, tmp_path, scored):
-    whole = tune(data, search_of(trials=40, splits=3, space="wide"), storage=tmp_path / "all", jobs=1)
+    whole = tune(data, search_of(trials=20, splits=3, space="wide"), storage=tmp_path / "all", jobs=1)
     assert all(trial.state == "complete" for trial in whole.trials)
     assert tune(data, search_of(trials=3, splits=3), storage=tmp_path / "few", jobs=1).importance == {}
     before = len(scored)
-    pruned = tune(data, search_of(trials=40, splits=3, space="wide", prune=True), storage=tmp_path / "some", jobs=1)
+    pruned = tune(data, search_of(trials=20, splits=3, space="wide", prune=True), storage=tmp_path / "some", jobs=1)
     states = [trial.state for trial in pruned.trials]
     assert states.count("pruned") > 0
-    assert len(scored) - before < 3 * 40
+    assert len(scored) - before < 3 * 20
     assert all(trial.score is None for trial in pruned.trials if trial.state == "pruned")
     assert abs(sum(pruned.importance.values()) - 1) < 1e-6
 

@@ -32,7 +32,7 @@ from edhnn.datasets.registry import catalog
 from edhnn.errors import DataError, UsageError
 from edhnn.io.tables.writer import write_table
 from edhnn.runs.evaluate import evaluate_run
-from edhnn.runs.predict import load_models
+from edhnn.runs.predict import load_models, mean_of
 from edhnn.runs.results import prediction_table
 from edhnn.training.pretrained import Pretrained
 
@@ -58,16 +58,21 @@ def predict_command(
     """Predict for every node: of the training data, of a grown version, or of other data with the same features."""
     check_targets(table=out, overwrite=force)
     models = load_models(run, split)
-    dataset = models.first.fitted(_read_like(options, source, models.first))
+    told = any(member.config.label_inputs for member in models.members)
+    dataset = models.first.fitted(_read_like(options, source, models.first, labels=told))
     print_notes(dataset.provenance.notes)
     with warnings_as_notes():
-        answers = models.answers(dataset, device=device)
+        labels = models.known_labels(dataset)
+        answers = mean_of(models.answers_from(models.outputs(dataset, device=device, labels=labels)))
     write_table(prediction_table(dataset, answers, models.first), out, spreadsheet_safe=spreadsheet_safe)
     facts = {"predictions": str(out), "num_nodes": len(answers), "models": len(models.members)}
+    if told:
+        facts["labels_used"] = 0 if labels is None else len(labels[0])
     if as_json:
         print_json(facts)
     else:
-        print_line(f"Written: {out}, {len(answers):,} nodes, by {len(models.members)} models")
+        used = f", with {facts['labels_used']:,} labels of the file as inputs" if told else ""
+        print_line(f"Written: {out}, {len(answers):,} nodes, by {len(models.members)} models{used}")
 
 
 @with_read_options

@@ -252,8 +252,8 @@ class ColumnRequest:
         for name in self.attributes:
             if name in label or name in features:
                 raise UsageError(
-                    f"The column '{name}' is a {'label' if name in label else 'feature'}, so it cannot also be a column "
-                    "of groups or of splits."
+                    f"The column '{name}' is a {'label' if name in label else 'feature'}, so it cannot also be a "
+                    "column of groups or of splits."
                 )
         for name, times in Counter((*label, *features)).items():
             if times > 1:

@@ -9,6 +9,7 @@ features of nodes without hyperedges.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,12 +21,14 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from edhnn.data.dataset import UNLABELLED, NodeDataset, Task
+from edhnn.data.fingerprints import node_hashes
 from edhnn.data.splits import Split
 from edhnn.errors import DataError, UsageError
 from edhnn.estimators.samples import NodeSamples, check_table
 from edhnn.hypergraph.hypergraph import Hypergraph
 from edhnn.models.registry import MODELS, make_config
 from edhnn.seeding import derive_seed
+from edhnn.training.beliefs import added_columns
 from edhnn.training.config import TrainConfig
 from edhnn.training.inputs import find_device, make_inputs, measure_range
 from edhnn.training.loop import fit_inputs
@@ -114,10 +117,13 @@ class NetworkEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is 
         check_targets(dataset, split.train, "the training nodes")
         objective = make_objective(dataset, split.train, train.regression_loss)
         inputs = make_inputs(dataset, train).to(find_device(self.device))
-        self.model_ = MODELS[self.model].model(
-            config, in_features=samples.shape[1], num_classes=objective.num_outputs, seed=seed
-        )
+        model, outputs = MODELS[self.model].model, objective.num_outputs
+        columns = samples.shape[1] + added_columns(model, outputs, train)
+        self.model_ = model(config, in_features=columns, num_classes=outputs, seed=seed)
         result = fit_inputs(self.model_, inputs, dataset, split, objective, train, seed=derive_seed(seed, "fit"))
+        knowledge = result.knowledge
+        if knowledge is not None:
+            knowledge = replace(knowledge, hashes=node_hashes(dataset)[split.train.numpy()])
         self.model_.cpu()  # so that a fitted estimator can be unpickled on a machine without this device
         self.pretrained_ = Pretrained(
             name=self.model,
@@ -127,6 +133,7 @@ class NetworkEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is 
             class_names=dataset.class_names,
             scaling=inputs.scaling,
             feature_range=measure_range(samples.x),
+            knowledge=knowledge,
         )
         self.best_epoch_, self.n_iter_, self.n_features_in_ = result.best_epoch, result.epochs, samples.shape[1]
         return self
@@ -183,13 +190,14 @@ class NetworkEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is 
         scaling = self.feature_scaling
         if scaling == "auto":
             scaling = "none" if samples.x.layout == torch.sparse_csr else "standard"
-        return TrainConfig(
-            epochs=self.epochs,
-            learning_rate=self.learning_rate,
-            weight_decay=self.weight_decay,
-            patience=self.patience,
-            feature_scaling=scaling,  # type: ignore[arg-type]  # checked there
-        ).for_model(self.model)
+        given: dict[str, Any] = {
+            "epochs": self.epochs,
+            "learning_rate": self.learning_rate,
+            "weight_decay": self.weight_decay,
+            "patience": self.patience,
+            "feature_scaling": scaling,
+        }
+        return TrainConfig(**{**MODELS[self.model].training, **given}).for_model(self.model)
 
     def _split(self, nodes: IntArray, dataset: NodeDataset, seed: int) -> Split:
         """Take a share of the labelled nodes of each class for validation, or the training nodes if that is none."""

@@ -37,6 +37,8 @@ from .baselines.unignn import UniGIN as UniGIN
 from .baselines.unignn import UniGINConfig as UniGINConfig
 from .baselines.unignn import UniSAGE as UniSAGE
 from .baselines.unignn import UniSAGEConfig as UniSAGEConfig
+from .belief_diffusion import BeliefDiffusion as BeliefDiffusion
+from .belief_diffusion import BeliefDiffusionConfig as BeliefDiffusionConfig
 from .diffusion_step import DiffusionRegression as DiffusionRegression
 from .diffusion_step import DiffusionRegressionConfig as DiffusionRegressionConfig
 from .edhnn import EDHNN as EDHNN

@@ -36,6 +36,8 @@ class HypergraphModel(nn.Module, Generic[Config]):
     """
 
     config_class: ClassVar[type[Any]]
+    takes_beliefs: ClassVar[bool] = False
+    """Whether `forward` has a third argument, beliefs; for other models beliefs are columns of the features."""
     config: Config
     generator: torch.Generator
     """Source of the initial weights; exists only while `build` runs."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any, TypeVar, final
@@ -26,6 +26,7 @@ _MODULES = {
     "invariant": "edhnn",
     "mean-deg": "released_variants",
     "jump-link": "released_variants",
+    "belief-diffusion": "belief_diffusion",
     "mlp": "baselines.mlp",
     "ce-gcn": "baselines.clique_gnn",
     "ce-gat": "baselines.clique_gnn",
@@ -62,18 +63,23 @@ class ModelEntry:
         summary: A one-line description.
         singletons: Whether training first adds a singleton hyperedge to every node (`add_singletons`), as the code
             behind the published numbers does for this model.
+        training: Fields of `edhnn.training.TrainConfig` whose values suit this model, for preset ``auto`` and the
+            estimators.
     """
 
     model: Callable[..., HypergraphModel[Any]]
     config: type[Any]
     summary: str
     singletons: bool = True
+    training: Mapping[str, Any] = field(default_factory=dict)
 
 
 _ENTRIES: dict[str, ModelEntry] = {}
 
 
-def register_model(name: str, summary: str, *, singletons: bool = True) -> Callable[[Model], Model]:
+def register_model(
+    name: str, summary: str, *, singletons: bool = True, training: Mapping[str, Any] | None = None
+) -> Callable[[Model], Model]:
     """Register a model under a name, as a decorator of its class.
 
     The class takes ``(config, *, in_features, num_classes, seed)`` and has a ``config_class``, a frozen dataclass with
@@ -83,6 +89,7 @@ def register_model(name: str, summary: str, *, singletons: bool = True) -> Calla
         name: The name, as in ``edhnn train --model``.
         summary: A one-line description.
         singletons: Whether training first adds a singleton hyperedge to every node.
+        training: Fields of the training configuration whose values suit the model.
 
     Returns:
         The decorator, which returns the class unchanged.
@@ -97,7 +104,7 @@ def register_model(name: str, summary: str, *, singletons: bool = True) -> Calla
         same = before is not None and getattr(before.model, "__qualname__", "") == model.__qualname__
         if (before is not None and not same) or (name in _MODULES and not ours):
             raise UsageError(f"The name of a model must be unique. '{name}' is already registered.")
-        _ENTRIES[name] = ModelEntry(model, model.config_class, summary, singletons)  # type: ignore[attr-defined]
+        _ENTRIES[name] = ModelEntry(model, model.config_class, summary, singletons, training or {})  # type: ignore[attr-defined]
         if not ours:
             share_module(sys.modules[model.__module__])
         return model

@@ -15,6 +15,7 @@ propagation is linear, so it runs on the narrower of $x$ and $x W^\top$.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
 from typing import Literal
 
@@ -77,6 +78,43 @@ def dense_features(x: Tensor, like: Tensor) -> Float[Tensor, "N F"]:
 def links_of(x: Tensor) -> Links:
     """Return the links of a sparse feature matrix, found once per matrix."""
     return cached_per_tensor(x, "links", lambda: kernels.sparse_links(x))
+
+
+def append_columns(x: Tensor, columns: Float[Tensor, "N B"]) -> Tensor:
+    """Append dense columns to dense or sparse CSR features.
+
+    Sparse features stay sparse: every entry of the columns is stored, zeros too, so that the links of the result are
+    found once for all columns of a width.
+    """
+    if x.layout != torch.sparse_csr:
+        return torch.cat([x, columns.to(x)], dim=1)
+    width = columns.shape[1]
+
+    def make() -> tuple[Tensor, Tensor]:
+        rows, row_ptr = x.shape[0], x.crow_indices()
+        into = row_ptr[1:, None] + width * torch.arange(rows, device=x.device)[:, None]
+        into = (into + torch.arange(width, device=x.device)).reshape(-1)
+        old = torch.ones(len(x.values()) + rows * width, dtype=torch.bool, device=x.device)
+        old[into] = False
+        column = torch.empty(len(old), dtype=torch.int64, device=x.device)
+        column[old] = x.col_indices().long()
+        column[into] = (x.shape[1] + torch.arange(width, device=x.device)).repeat(rows)
+        pointers = row_ptr.long() + width * torch.arange(rows + 1, device=x.device)
+        values = torch.zeros(len(old), dtype=x.dtype, device=x.device)
+        values[old] = x.values()
+        return _csr(pointers, column, values, (rows, x.shape[1] + width)), into
+
+    pattern, into = cached_per_tensor(x, ("appended", width), make)
+    values = pattern.values().index_copy(0, into, columns.to(x.dtype).reshape(-1))
+    wide = _csr(pattern.crow_indices(), pattern.col_indices(), values, tuple(pattern.shape))
+    cached_per_tensor(wide, "links", lambda: links_of(pattern))
+    return wide
+
+
+def _csr(row_ptr: Tensor, column: Tensor, values: Tensor, shape: tuple[int, ...]) -> Tensor:
+    with warnings.catch_warnings():  # torch warns once per process that its CSR layout is beta
+        warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta state")
+        return torch.sparse_csr_tensor(row_ptr, column, values, size=shape, check_invariants=False)
 
 
 class FeatureMLP(nn.Module):

@@ -250,7 +250,7 @@ def _check_member(model: Pretrained, plan: Plan, dataset: JsonObject, split: Spl
         ("task", model.objective.task, dataset["task"]),
         ("classes", _listed(model.class_names), dataset["class_names"]),
         ("features", _listed(model.feature_names), dataset["feature_names"]),
-        ("number of features", model.model.in_features, dataset["num_features"]),
+        ("number of features", model.num_features, dataset["num_features"]),
         ("reading", model.reading, read),
     ):
         if found != expected:
@@ -394,14 +394,14 @@ class TrainedSplit:
     outputs: Float[Tensor, "N C"]
 
 
-def read_split(folder: RunFolder, number: int, inputs: Inputs, dataset: NodeDataset) -> TrainedSplit:
-    """Read a finished split and run its model on the run's dataset.
+def read_split(folder: RunFolder, number: int, inputs: Inputs, dataset: NodeDataset, nodes: NodeHashes) -> TrainedSplit:
+    """Read a finished split and run its model on the run's dataset, whose nodes have the given hashes.
 
     Raises:
         DataError: if a file is damaged, or of another run.
     """
     model, split = folder.model(number), folder.split(number)
-    outputs = model.outputs(inputs, dataset)
+    outputs = model.outputs(inputs, dataset, hashes=nodes)
     return TrainedSplit(model, read_result(split), read_metrics(split, model.objective.metric), outputs)
 
 

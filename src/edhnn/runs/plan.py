@@ -24,6 +24,7 @@ from edhnn.models.base import HypergraphModel
 from edhnn.models.registry import MODELS, make_config
 from edhnn.runs.presets import PresetName, find_preset
 from edhnn.seeding import derive_seed
+from edhnn.training.beliefs import added_columns
 from edhnn.training.config import TrainConfig
 from edhnn.training.objective import Objective, known_nodes, make_objective
 from edhnn.typing import JsonObject
@@ -77,9 +78,10 @@ class Plan:
 
     def make_model(self, dataset: NodeDataset, objective: Objective, split: int) -> HypergraphModel[Any]:
         """Make the untrained model of a split."""
-        return MODELS[self.model].model(
+        model = MODELS[self.model].model
+        return model(
             self.config,
-            in_features=dataset.num_features,
+            in_features=dataset.num_features + added_columns(model, objective.num_outputs, self.train),
             num_classes=objective.num_outputs,
             seed=self.split_seed(split),
         )
@@ -122,7 +124,7 @@ class Plan:
             },
             "model": self.model,
             "options": asdict(self.config),
-            "train": {**asdict(self.train), "transforms": list(self.train.transforms or ())},
+            "train": {**self.train.to_json(), "transforms": list(self.train.transforms or ())},
             "num_splits": self.num_splits,
             "splits_sha256": splits_sha256(splits),
             "seed": self.seed,

@@ -6,6 +6,7 @@ highest validation score alone would be the one with the easiest validation part
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from edhnn.data.dataset import NodeDataset
+from edhnn.data.fingerprints import node_hashes
 from edhnn.data.ids import plain_integer
 from edhnn.errors import DataError, UsageError
 from edhnn.runs.folder import RunFolder, run_of_model
@@ -60,6 +62,9 @@ class Ensemble:
     def answers(self, dataset: NodeDataset, *, device: Device = "cpu") -> Float[Tensor, "N C"]:
         """Predict for every node: the mean of the members' probabilities or values.
 
+        Models whose inputs are labels are given those of the dataset (`known_labels`) and those of their training nodes
+        that are in it. The answer for a node never uses its own label.
+
         Args:
             dataset: The dataset.
             device: The device that runs the models; the answers are on the CPU.
@@ -67,16 +72,42 @@ class Ensemble:
         Raises:
             DataError: if the dataset's features are not those of the models, or an answer is not finite.
         """
-        return mean_of(self.answers_from(self.outputs(dataset, device=device)))
+        return mean_of(self.answers_from(self.outputs(dataset, device=device, labels=self.known_labels(dataset))))
 
     def answers_from(self, outputs: Sequence[Tensor]) -> list[Tensor]:
         """Turn each member's outputs into probabilities or values."""
         return [member.objective.answers(output) for member, output in zip(self.members, outputs, strict=True)]
 
-    def outputs(self, dataset: NodeDataset, *, device: Device = "cpu") -> list[Tensor]:
+    def known_labels(self, dataset: NodeDataset) -> tuple[Tensor, Tensor] | None:
+        """Return the labelled nodes of a dataset and their labels, numbered like the models' classes.
+
+        Labels that are not those of the models cause a warning.
+
+        Returns:
+            ``None`` if no member has labels as inputs, or no label is known.
+        """
+        if dataset.y is None or not any(member.config.label_inputs for member in self.members):
+            return None
+        try:
+            mapped = with_classes(dataset, self.first)
+        except DataError as error:
+            warnings.warn(f"The labels of '{dataset.name}' are not used for the prediction. {error}", stacklevel=3)
+            return None
+        nodes = mapped.labelled.nonzero()[:, 0]
+        return (nodes, labels_of(mapped)[nodes]) if len(nodes) else None
+
+    def outputs(
+        self, dataset: NodeDataset, *, device: Device = "cpu", labels: tuple[Tensor, Tensor] | None = None
+    ) -> list[Tensor]:
         """Run each member. Members with the same columns, transforms and scaling share their inputs.
 
         Features far outside the range of the training cause a warning; see `edhnn.training.inputs.FeatureRange`.
+
+        Args:
+            dataset: The dataset.
+            device: The device that runs the models.
+            labels: Nodes with known labels, and their labels, for models whose inputs are labels. Such models also use
+                the labels of their training nodes, which they keep.
 
         Raises:
             DataError: if an output is not finite.
@@ -84,6 +115,8 @@ class Ensemble:
         target = find_device(device)
         shared: dict[object, Inputs] = {}
         outputs = []
+        knowing = any(member.knowledge is not None for member in self.members)
+        hashes = node_hashes(self.first.fitted(dataset)) if knowing else None
         for member in self.members:
             config = member.config
             key = (
@@ -95,7 +128,7 @@ class Ensemble:
             )
             if key not in shared:
                 shared[key] = member.inputs(dataset).to(target)
-            outputs.append(member.outputs(shared[key], dataset))
+            outputs.append(member.outputs(shared[key], dataset, hashes=hashes, labels=labels))
         return outputs
 
     def fitted(self, dataset: NodeDataset) -> NodeDataset:
@@ -112,7 +145,7 @@ def _interface(model: Pretrained) -> dict[str, object]:
         "task": model.objective.task,
         "number of outputs": model.objective.num_outputs,
         "classes or labels": model.label_names,
-        "number of features": model.model.in_features,
+        "number of features": model.num_features,
         "feature columns": model.feature_names,
     }
 

@@ -172,7 +172,10 @@ def auto_preset(dataset: NodeDataset, model: str, heads: int | None = None) -> P
     default_heads = getattr(MODELS[model].config(), "heads", 1)
     if default_heads > 1:  # then `hidden` is the width of one head
         options["hidden"] = max(width // (heads or default_heads), 1)
+    if model == "belief-diffusion":  # a state holds beliefs about classes, and words where features are words
+        options = {"features": dataset.x is not None and dataset.x.layout == torch.sparse_csr}
     train: dict[str, Any] = {"feature_scaling": "standard"} if _needs_scaling(dataset) else {}
+    train |= MODELS[model].training
     return Preset(
         model=model, options=options, train=_transforms(model) | train, origin="preset auto: by the size of the data"
     )

@@ -24,14 +24,14 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Final
 
 import torch
 
 from edhnn.data.dataset import NodeDataset
-from edhnn.data.fingerprints import node_hashes
+from edhnn.data.fingerprints import NodeHashes, node_hashes
 from edhnn.data.splits import Split
 from edhnn.doctor.cost import count, total_memory
 from edhnn.errors import DivergedError, StoppedError, UsageError
@@ -45,10 +45,11 @@ from edhnn.runs.plan import Plan, choose_splits
 from edhnn.runs.results import RunSummary, write_results
 from edhnn.runs.tensorboard import check_tensorboard, tensorboard_events
 from edhnn.runtime import runtime_settings
+from edhnn.training.beliefs import learn_knowledge
 from edhnn.training.checkpoint import FitState, read_state, write_state
 from edhnn.training.inputs import Device, Inputs, find_device, make_inputs, measure_range
 from edhnn.training.loop import EpochRecord, fit_inputs
-from edhnn.training.objective import Objective, check_split, check_trainable, make_objective
+from edhnn.training.objective import Objective, check_split, check_trainable, labels_of, make_objective
 from edhnn.training.pretrained import Pretrained, is_pretrained, model_sha256
 from edhnn.typing import JsonObject
 
@@ -139,10 +140,10 @@ def train(
                         objective, split = objectives[number], splits[number]
                         trained[number] = train_split(
                             files, number, plan, dataset, inputs, split, objective,
-                            run=run, watch=show, should_stop=stop,
+                            run=run, watch=show, should_stop=stop, nodes=nodes,
                         )  # fmt: skip
         everything = [
-            trained.get(number) or read_split(folder, number, inputs, dataset) for number in range(len(splits))
+            trained.get(number) or read_split(folder, number, inputs, dataset, nodes) for number in range(len(splits))
         ]
         return write_results(folder, plan, record, environment, dataset, splits, everything, start=start)
 
@@ -159,6 +160,7 @@ def train_split(
     run: str | None = None,
     watch: Watcher | None = None,
     should_stop: Callable[[], bool] = lambda: False,
+    nodes: NodeHashes | None = None,
 ) -> TrainedSplit:
     """Train a split to its end, from the checkpoint in its folder if there is one.
 
@@ -173,6 +175,7 @@ def train_split(
         run: The hash of the run (`RunFolder.sha256`), which the result records; ``None`` if there is no run.
         watch: Called after every epoch.
         should_stop: Called after every epoch. If it returns true, the state is saved and `StoppedError` is raised.
+        nodes: The hashes of the dataset's nodes; made here if a model keeps those of its training nodes.
 
     Raises:
         StoppedError: if ``should_stop`` returned true.
@@ -183,6 +186,11 @@ def train_split(
     model = plan.make_model(dataset, objective, number)
     state = read_state(folder.state, model) if folder.state.exists() else None
     folder.cut_metrics(0 if state is None else state.epoch)
+    seed = plan.split_seed(number)
+    knowledge = learn_knowledge(plan.train, inputs, split, labels_of(dataset), objective, seed)
+    if knowledge is not None:
+        hashes = node_hashes(dataset) if nodes is None else nodes
+        knowledge = replace(knowledge, hashes=hashes[split.train.numpy()])
     pretrained = Pretrained(
         name=plan.model,
         model=model,
@@ -193,6 +201,7 @@ def train_split(
         scaling=inputs.scaling,
         reading=dataset.reading,
         feature_range=measure_range(dataset.x),
+        knowledge=knowledge,
     )
     epochs = [] if state is None else read_metrics(folder, objective.metric)
     saved = time.monotonic()
@@ -214,11 +223,11 @@ def train_split(
             if stop:
                 raise StoppedError(f"Stopped at split {number}, epoch {record.epoch}. All epochs are saved.")
 
-        seed = plan.split_seed(number)
         try:
             fitted = fit_inputs(
-                model, inputs, dataset, split, objective, plan.train, seed=seed, watch=each_epoch, state=state
-            )
+                model, inputs, dataset, split, objective, plan.train,
+                seed=seed, watch=each_epoch, state=state, knowledge=knowledge,
+            )  # fmt: skip
         except DivergedError as error:
             if error.best_epoch:
                 _save(pretrained, folder.model)
@@ -292,6 +301,7 @@ def work(path: str, device: str, should_stop: Callable[[], bool]) -> None:
     plan, _ = folder.plan()
     dataset, splits = read_training_data(folder.inputs), folder.read_splits()
     inputs, run = make_inputs(dataset, plan.train).to(find_device(device)), folder.sha256()
+    nodes = folder.read_nodes()  # the dataset in the file has no ids
     for wait in (0.0, _FOREVER):  # first the free splits, then those that another process may give up
         for number, split in enumerate(splits):
             files = folder.split(number)
@@ -301,8 +311,9 @@ def work(path: str, device: str, should_stop: Callable[[], bool]) -> None:
                 if acquired and not should_stop() and not files.finished:  # another process may have finished it
                     objective = make_objective(dataset, split.train, plan.train.regression_loss)
                     train_split(
-                        files, number, plan, dataset, inputs, split, objective, run=run, should_stop=should_stop
-                    )
+                        files, number, plan, dataset, inputs, split, objective,
+                        run=run, should_stop=should_stop, nodes=nodes,
+                    )  # fmt: skip
 
 
 @contextmanager

@@ -12,11 +12,13 @@ from typing import Any, Final, final
 import numpy as np
 import scipy.sparse as sp
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from edhnn.data.dataset import NodeDataset, as_numpy, features_to_scipy
 from edhnn.errors import UsageError, unknown_name
 from edhnn.hypergraph.hypergraph import Hypergraph
+from edhnn.nn.features import append_columns
 from edhnn.training.config import TrainConfig
 from edhnn.training.objective import check_features, feature_name
 from edhnn.typing import BoolArray, FloatArray
@@ -151,6 +153,36 @@ def _outside(x: Tensor, columns: Any, low: FloatArray, high: FloatArray) -> Bool
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
+class Beliefs:
+    """What a model gets beside the features; see `edhnn.training.beliefs`.
+
+    Attributes:
+        base: The outputs of the base predictor, which the model corrects; ``None`` without a base.
+        labels: The columns of the given labels, ``[N, C + 1]``; ``None`` if labels are not inputs.
+    """
+
+    base: Float[Tensor, "N C"] | None
+    labels: Float[Tensor, "N C_plus_1"] | None
+
+    def to(self, device: torch.device) -> Beliefs:
+        """Move the beliefs to a device."""
+        return Beliefs(*(None if part is None else part.to(device) for part in (self.base, self.labels)))
+
+    def columns(self) -> Tensor:
+        """Return the columns that exist."""
+        return torch.cat([part for part in (self.base, self.labels) if part is not None], dim=1)
+
+    def table(self, num_outputs: int) -> Float[Tensor, "N B"]:
+        """Return all columns, ``2 C + 1``: base, labels and flag, with zeros for those that do not exist."""
+        some = self.base if self.base is not None else self.labels
+        assert some is not None
+        base = some.new_zeros(len(some), num_outputs) if self.base is None else self.base
+        labels = some.new_zeros(len(some), num_outputs + 1) if self.labels is None else self.labels
+        return torch.cat([base, labels], dim=1)
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
 class Inputs:
     """A model's inputs.
 
@@ -158,17 +190,20 @@ class Inputs:
         hypergraph: The transformed hypergraph.
         x: Features in 32 bits, scaled if the configuration requires it.
         scaling: Mean and deviation that scaled them; ``None`` if they are not scaled.
+        beliefs: Base predictions and labels, if they are inputs beside the features.
     """
 
     hypergraph: Hypergraph
     x: Tensor
     scaling: Scaling | None = None
+    beliefs: Beliefs | None = None
 
     def to(self, device: torch.device) -> Inputs:
         """Move the inputs to a device. Return the same object if they are on it already."""
         if self.x.device == device == self.hypergraph.device:
             return self
-        return replace(self, hypergraph=self.hypergraph.to(device), x=self.x.to(device))
+        beliefs = None if self.beliefs is None else self.beliefs.to(device)
+        return replace(self, hypergraph=self.hypergraph.to(device), x=self.x.to(device), beliefs=beliefs)
 
 
 @final
@@ -190,15 +225,24 @@ class Batch:
 def outputs_of(model: nn.Module, inputs: Inputs, *, training: bool = False) -> Tensor:
     """Run a model and return its outputs, on its device.
 
+    Beliefs are further columns of the features, or the argument ``beliefs`` of a model that takes them
+    (`HypergraphModel.takes_beliefs`). Base predictions are added to the outputs.
+
     Args:
         model: Any module ``model(x, hypergraph)``.
         inputs: Its inputs, on its device.
         training: Run in training mode, with gradients; otherwise in evaluation mode, without.
     """
     model.train(training)
+    beliefs = inputs.beliefs
     with torch.set_grad_enabled(training):
-        outputs: Tensor = model(inputs.x, inputs.hypergraph)
-    return outputs
+        if beliefs is None:
+            outputs: Tensor = model(inputs.x, inputs.hypergraph)
+        elif getattr(model, "takes_beliefs", False):
+            outputs = model(inputs.x, inputs.hypergraph, beliefs.table(model.num_classes))  # type: ignore[arg-type]
+        else:
+            outputs = model(append_columns(inputs.x, beliefs.columns()), inputs.hypergraph)
+        return outputs if beliefs is None or beliefs.base is None else outputs + beliefs.base
 
 
 def find_device(name: Device) -> torch.device:

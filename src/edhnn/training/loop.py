@@ -23,11 +23,20 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from edhnn import kernels
 from edhnn.data.dataset import NodeDataset
 from edhnn.data.splits import Split
 from edhnn.errors import DivergedError, UsageError
 from edhnn.models.base import HypergraphModel
 from edhnn.seeding import derive_seed
+from edhnn.training.beliefs import (
+    Knowledge,
+    added_columns,
+    learn_knowledge,
+    outputs_told,
+    start_small,
+    told_of,
+)
 from edhnn.training.checkpoint import FitState, adam_tensors, copied, load_adam
 from edhnn.training.config import TrainConfig
 from edhnn.training.inputs import Batch, Device, Inputs, find_device, make_inputs, outputs_of
@@ -37,7 +46,10 @@ from edhnn.training.objective import Metrics, Objective, check_split, check_trai
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EpochRecord:
-    """One epoch: the mean loss of its steps (dropout on), then training and validation metrics (dropout off)."""
+    """One epoch: the mean loss of its steps (dropout on), then training and validation metrics (dropout off).
+
+    If labels are inputs, the training metrics are those of the step itself, on the nodes of its loss.
+    """
 
     epoch: int
     loss: float
@@ -81,9 +93,10 @@ class FitResult:
         train: Training metrics of the selected epoch.
         valid: Its validation metrics.
         test: Its test metrics.
-        outputs: Its outputs for all nodes.
+        outputs: Its outputs for all nodes. If labels are inputs, the output of a training node does not use its label.
         objective: The task; turns outputs into probabilities or values.
         seconds: Training time, including the time before a resumption.
+        knowledge: The base predictor and the training labels, if they are inputs.
     """
 
     best_epoch: int
@@ -94,6 +107,7 @@ class FitResult:
     outputs: Float[Tensor, "N C"]
     objective: Objective
     seconds: float
+    knowledge: Knowledge | None = None
 
 
 def fit(
@@ -158,13 +172,16 @@ def fit_inputs(
     seed: int = 0,
     watch: Watch | None = None,
     state: FitState | None = None,
+    knowledge: Knowledge | None = None,
 ) -> FitResult:
     """Train like `fit`, with inputs and an objective that the caller has made and checked.
 
-    So several splits of one dataset share their inputs. The model is moved to the device of the inputs.
+    So several splits of one dataset share their inputs. The model is moved to the device of the inputs. What the split
+    knows (`learn_knowledge`, with the same seed) is learned here if it is not given.
     """
     if isinstance(model, HypergraphModel):
-        actual, expected = (model.in_features, model.num_classes), (inputs.x.shape[1], objective.num_outputs)
+        columns = inputs.x.shape[1] + added_columns(model, objective.num_outputs, config)
+        actual, expected = (model.in_features, model.num_classes), (columns, objective.num_outputs)
         if actual != expected:
             raise UsageError(
                 f"The model must have {expected[0]} input features and {expected[1]} outputs for this dataset. "
@@ -175,43 +192,66 @@ def fit_inputs(
     optimiser = make_adam(model, config)
     y = labels_of(dataset).cpu()
     y_train, y_valid = y[split.train], y[split.valid]  # test labels are not read before the end
+    knowledge = knowledge or learn_knowledge(config, inputs, split, y, objective, seed)
+    told = None
+    if knowledge is not None:
+        found = split.train, torch.arange(len(split.train))
+        told = told_of(knowledge, inputs, objective, config, found=found)
+        inputs = told.everything()
+    if config.base != "none":
+        start_small(model, objective.num_outputs)
     whole = Batch(inputs, objective.targets(y_train).to(device), split.train.to(device))
+    held_out: dict[str, Tensor] = {}
 
     def batches(epoch: int) -> Iterable[Batch]:
         if isinstance(model, HypergraphModel):
             model.seeds.restart(derive_seed(seed, "epoch", epoch))
         for group in optimiser.param_groups:
             group["lr"] = config.learning_rate_at(epoch)
-        return (whole,)
+        if told is None or not config.label_inputs:
+            return (whole,)
+        drawn, nodes = told.drawn(seed, epoch)
+        held_out["y"] = y[nodes]
+        return (Batch(drawn, objective.targets(y[nodes]).to(device), nodes.to(device)),)
+
+    def loss(outputs: Tensor, targets: Tensor) -> Tensor:
+        held_out["outputs"] = outputs.detach()
+        return objective.loss(outputs, targets)
 
     def evaluate() -> Evaluation:
         outputs = outputs_of(model, inputs).cpu()
-        train = objective.metrics(outputs[split.train], y_train)
+        if "y" in held_out:  # a metric on nodes whose labels are inputs would say nothing
+            train = objective.metrics(held_out["outputs"].cpu(), held_out["y"])
+        else:
+            train = objective.metrics(outputs[split.train], y_train)
         valid = objective.metrics(outputs[split.valid], y_valid)
-        score = objective.score(valid, outputs[split.valid], y_valid)
+        score = objective.score(valid, outputs[split.valid], y_valid, by_loss=config.select == "loss")
         return Evaluation(train=train, valid=valid, score=score, finite=bool(outputs.isfinite().all()))
 
     best = run_epochs(
         model,
         optimiser,
         batches,
-        objective.loss,
+        loss,
         evaluate,
         epochs=config.epochs,
         patience=config.patience,
+        clip=config.clip,
         watch=watch,
         state=state,
     )
-    outputs = outputs_of(model, inputs).cpu()
+    outputs = outputs_of(model, inputs).cpu() if told is None else outputs_told(model, told)
+    labels_given = told is not None and bool(config.label_inputs)
     return FitResult(
         best_epoch=best.best_epoch,
         epochs=best.epoch,
-        train=best.best_train,
+        train=objective.metrics(outputs[split.train], y_train) if labels_given else best.best_train,
         valid=best.best_valid,
         test=objective.metrics(outputs[split.test], y[split.test]),
         outputs=outputs,
         objective=objective,
         seconds=best.seconds,
+        knowledge=knowledge,
     )
 
 
@@ -224,6 +264,7 @@ def run_epochs(
     *,
     epochs: int,
     patience: int | None = None,
+    clip: float | None = None,
     watch: Watch | None = None,
     state: FitState | None = None,
 ) -> FitState:
@@ -237,6 +278,7 @@ def run_epochs(
         evaluate: Evaluates the model after an epoch.
         epochs: The last epoch.
         patience: Stop after this many epochs without a better score.
+        clip: The largest norm of all gradients together.
         watch: Called after every epoch; may raise to stop.
         state: A snapshot to resume from.
 
@@ -265,7 +307,7 @@ def run_epochs(
             break
         losses = []
         for batch in batches(epoch):
-            losses.append(train_step(model, optimiser, batch, loss).item())
+            losses.append(train_step(model, optimiser, batch, loss, clip=clip).item())
         evaluation = evaluate()
         if not (evaluation.finite and all(map(math.isfinite, losses))):
             where = _first_non_finite(model, batch.inputs)
@@ -298,14 +340,34 @@ def run_epochs(
     return now
 
 
-def train_step(model: nn.Module, optimiser: torch.optim.Optimizer, batch: Batch, loss: Loss) -> Tensor:
-    """Train for one step: forward pass, loss, backward pass, update of the parameters. Return the loss."""
+def train_step(
+    model: nn.Module, optimiser: torch.optim.Optimizer, batch: Batch, loss: Loss, *, clip: float | None = None
+) -> Tensor:
+    """Train for one step: forward pass, loss, backward pass, update of the parameters. Return the loss.
+
+    Args:
+        model: The model.
+        optimiser: Its optimiser.
+        batch: The data.
+        loss: The loss.
+        clip: The largest norm of all gradients together; longer ones are shortened to it.
+    """
     outputs = outputs_of(model, batch.inputs, training=True)
     value = loss(outputs if batch.rows is None else outputs[batch.rows], batch.targets)
     optimiser.zero_grad(set_to_none=True)
     value.backward()  # type: ignore[no-untyped-call]
+    if clip is not None:
+        _shorten([parameter.grad for parameter in model.parameters() if parameter.grad is not None], clip)
     optimiser.step()
     return value.detach()
+
+
+def _shorten(gradients: list[Tensor], clip: float) -> None:
+    """Shorten gradients, all together, to a norm, whose sum does not depend on the number of threads."""
+    square = sum(float(kernels.column_sum(gradient.reshape(-1, 1).square())) for gradient in gradients)
+    if square > clip * clip:
+        for gradient in gradients:
+            gradient.mul_(clip / math.sqrt(square))
 
 
 def make_adam(model: nn.Module, config: TrainConfig) -> torch.optim.Adam:

@@ -151,12 +151,12 @@ class Objective:
             return multilabel_metrics(answers - 0.5, y)
         return regression_metrics(answers, y)
 
-    def score(self, metrics: Metrics, outputs: Tensor, y: Tensor) -> float:
-        """Compute the score of an epoch; larger is better: the metric, for regression minus the loss.
+    def score(self, metrics: Metrics, outputs: Tensor, y: Tensor, *, by_loss: bool = False) -> float:
+        """Compute the score of an epoch; larger is better: the metric, or minus the loss if asked or for regression.
 
         If a label is so far from those of the training nodes that the loss overflows 32 bits, 64 bits are used.
         """
-        if self.task != "regression":
+        if self.task != "regression" and not by_loss:
             return metrics[self.metric]
         score = -float(self.loss(outputs, self.targets(y, outputs.dtype)))  # scaled: targets count alike
         if math.isfinite(score):

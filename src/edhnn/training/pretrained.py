@@ -19,19 +19,23 @@ from pathlib import Path
 from typing import Annotated, Any, Final, final
 
 import msgspec
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.modules.module import register_module_parameter_registration_hook
 
 from edhnn.configuration import Count, Natural, configure
-from edhnn.data.dataset import NodeDataset, select_columns
+from edhnn.data.dataset import UNLABELLED, NodeDataset, select_columns
+from edhnn.data.fingerprints import NodeHashes, node_hashes
 from edhnn.errors import DataError, UsageError
 from edhnn.io.files import atomic_folder, open_existing, refuse_foreign
 from edhnn.io.json_files import describe_error, read_json, write_json
 from edhnn.io.tensors import Tensors, read_tensors, write_tensors
 from edhnn.models.base import HypergraphModel
 from edhnn.models.registry import make_model
+from edhnn.training.base_predictor import FOLDS, BasePredictor
+from edhnn.training.beliefs import Knowledge, added_columns, knowledge_shapes, outputs_told, told_of
 from edhnn.training.config import TrainConfig
 from edhnn.training.inputs import Device, FeatureRange, Inputs, Scaling, find_device, make_inputs, outputs_of
 from edhnn.training.objective import Objective, check_features, feature_name
@@ -39,6 +43,7 @@ from edhnn.typing import JsonObject, NodeOrEdgeId
 
 FORMAT: Final = 1
 _WEIGHTS, _CONFIG = "model.safetensors", "config.json"
+_KNOWLEDGE: Final = "knowledge/"  # before the names of tensors; names of parameters have no slash
 _COPY: Final = "Copy the model folder again."
 _FLOATS: Final = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 _SHOWN_NODES = 3
@@ -50,6 +55,13 @@ class _Reading(msgspec.Struct):
     label_columns: list[str] | None = None
     feature_noise: Annotated[float, msgspec.Meta(ge=0)] | None = None
     feature_seed: Natural | None = None
+
+
+class _Base(msgspec.Struct, forbid_unknown_fields=True):
+    """The base predictor, whose tensors are beside the weights."""
+
+    penalty: str
+    strength: Annotated[float, msgspec.Meta(gt=0)]
 
 
 class _Record(msgspec.Struct, kw_only=True):
@@ -66,6 +78,7 @@ class _Record(msgspec.Struct, kw_only=True):
     feature_scaling: Scaling | None
     feature_range: FeatureRange | None = None
     reading: dict[str, Any] = {}
+    base: _Base | None = None
 
 
 @final
@@ -84,6 +97,7 @@ class Pretrained:
         reading: The label columns, or how features were drawn; other data are read in the same way.
         feature_range: The range of the feature columns in the training data; ``None`` for models of earlier versions.
             Features far outside it cause a warning (`FeatureRange`).
+        knowledge: The base predictor and the training labels, if they are inputs of the model.
     """
 
     name: str
@@ -95,6 +109,7 @@ class Pretrained:
     scaling: Scaling | None = None
     reading: JsonObject = field(default_factory=dict)
     feature_range: FeatureRange | None = None
+    knowledge: Knowledge | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "config", self.config.for_model(self.model))
@@ -105,8 +120,16 @@ class Pretrained:
         targets = self.reading.get("label_columns")
         return tuple(targets) if self.objective.task == "regression" and targets else self.class_names
 
+    @property
+    def num_features(self) -> int:
+        """The number of feature columns; `HypergraphModel.in_features` also counts the columns of beliefs."""
+        return self.model.in_features - added_columns(self.model, self.objective.num_outputs, self.config)
+
     def answers(self, dataset: NodeDataset, *, device: Device = "cpu") -> Float[Tensor, "N C"]:
         """Predict probabilities or values for every node of the training dataset or of another one.
+
+        If labels are inputs, the model is given the labels of the training nodes that it recognises. Other labels of
+        the dataset are not read; `edhnn.runs.predict.Ensemble.answers` gives them to the model.
 
         Args:
             dataset: The dataset.
@@ -128,17 +151,34 @@ class Pretrained:
             warnings.warn(note, stacklevel=3)
         return make_inputs(fitted, self.config, self.scaling)
 
-    def outputs(self, inputs: Inputs, dataset: NodeDataset) -> Float[Tensor, "N C"]:
+    def outputs(
+        self,
+        inputs: Inputs,
+        dataset: NodeDataset,
+        *,
+        hashes: NodeHashes | None = None,
+        labels: tuple[Tensor, Tensor] | None = None,
+    ) -> Float[Tensor, "N C"]:
         """Run the model on the device of the inputs. Return the outputs on the CPU.
 
         Args:
             inputs: The model's inputs.
-            dataset: The dataset of the inputs, for messages.
+            dataset: The dataset of the inputs.
+            hashes: The hashes of its nodes (`node_hashes`), if they are available.
+            labels: Nodes with known labels, and their labels, for a model whose inputs are labels; beside the training
+                nodes, whose labels the model keeps.
 
         Raises:
             DataError: if an output is not finite. The message names the first nodes and the likely column.
         """
-        outputs = outputs_of(self.model.to(inputs.x.device), inputs).cpu()
+        model = self.model.to(inputs.x.device)
+        if self.knowledge is None:
+            outputs = outputs_of(model, inputs).cpu()
+        else:
+            found = self.knowledge.recognise(node_hashes(self.fitted(dataset)) if hashes is None else hashes)
+            outputs = outputs_told(
+                model, told_of(self.knowledge, inputs, self.objective, self.config, found=found, labels=labels)
+            )
         bad = (~outputs.isfinite()).any(dim=1).nonzero()[:, 0]
         if len(bad):
             raise self._not_finite(bad, self.fitted(dataset))
@@ -193,9 +233,9 @@ class Pretrained:
             index = {name: number for number, name in enumerate(given)}
             x = select_columns(dataset.x, [index[name] for name in needed])
             return replace(dataset, x=x, feature_names=needed)
-        if dataset.num_features != self.model.in_features:
+        if dataset.num_features != self.num_features:
             raise DataError(
-                f"The model was trained on {self.model.in_features} feature columns. '{dataset.name}' has "
+                f"The model was trained on {self.num_features} feature columns. '{dataset.name}' has "
                 f"{dataset.num_features}.",
                 remedy="Use the same columns in the same order, or name them in both files.",
             )
@@ -215,6 +255,9 @@ class Pretrained:
         refuse_foreign(target, _WEIGHTS, "model")
         with atomic_folder(target, overwrite=overwrite) as temporary:
             tensors = {name: tensor.cpu().contiguous() for name, tensor in self.model.state_dict().items()}
+            base = None if self.knowledge is None else self.knowledge.base
+            if self.knowledge is not None:
+                tensors |= {_KNOWLEDGE + name: tensor for name, tensor in self.knowledge.tensors().items()}
             write_tensors(tensors, temporary / _WEIGHTS, {"format": "pt"})
             record = {
                 "format": FORMAT,
@@ -226,11 +269,13 @@ class Pretrained:
                 "class_names": self.class_names,
                 "feature_names": self.feature_names,
                 "objective": asdict(self.objective),
-                "train_config": asdict(self.config),
+                "train_config": self.config.to_json(),
                 "feature_scaling": None if self.scaling is None else asdict(self.scaling),
                 "reading": self.reading,
                 "feature_range": None if self.feature_range is None else asdict(self.feature_range),
             }
+            if base is not None:
+                record["base"] = {"penalty": base.penalty, "strength": base.strength}
             write_json(record, temporary / _CONFIG)
         return target
 
@@ -301,7 +346,7 @@ def from_pretrained(folder: Path | str) -> Pretrained:
 
 
 def _check_counts(pretrained: Pretrained, path: Path) -> None:
-    features, outputs = pretrained.model.in_features, pretrained.model.num_classes
+    features, outputs = pretrained.num_features, pretrained.model.num_classes
     scaling, objective, usual = pretrained.scaling, pretrained.objective, pretrained.feature_range
     regression = objective.task == "regression"
 
@@ -358,7 +403,9 @@ def _check_weights(tensors: Tensors, expected: Tensors, path: Path) -> None:
 
 
 def _from_record(record: _Record, folder: Path) -> Pretrained:
-    tensors, _ = read_tensors(folder / _WEIGHTS, _COPY)
+    stored, _ = read_tensors(folder / _WEIGHTS, _COPY)
+    tensors = {name: tensor for name, tensor in stored.items() if not name.startswith(_KNOWLEDGE)}
+    kept = {name.removeprefix(_KNOWLEDGE): stored[name] for name in stored if name not in tensors}
     with _bounded_by(tensors):
         model = make_model(
             record.model_type, in_features=record.in_features, num_classes=record.num_classes, **record.model_config
@@ -368,17 +415,69 @@ def _from_record(record: _Record, folder: Path) -> Pretrained:
     if len(types) == 1:
         model.to(types.pop())  # the saved type, because load_state_dict would round to 32 bits
     model.load_state_dict(tensors)
+    objective, config = configure(Objective, record.objective), configure(TrainConfig, record.train_config)
     return Pretrained(
         name=record.model_type,
         model=model.eval(),
-        objective=configure(Objective, record.objective),
-        config=configure(TrainConfig, record.train_config),
+        objective=objective,
+        config=config,
         class_names=None if record.class_names is None else tuple(record.class_names),
         feature_names=None if record.feature_names is None else tuple(record.feature_names),
         scaling=record.feature_scaling,
         reading=record.reading,
         feature_range=record.feature_range,
+        knowledge=_read_knowledge(kept, record, model, objective, config, folder / _WEIGHTS),
     )
+
+
+def _read_knowledge(
+    tensors: Tensors,
+    record: _Record,
+    model: HypergraphModel[Any],
+    objective: Objective,
+    config: TrainConfig,
+    path: Path,
+) -> Knowledge | None:
+    """Check the tensors of the knowledge and put it together; ``None`` for a model without base and label inputs.
+
+    Raises:
+        DataError: if a tensor is missing, or its type, shape or values do not fit.
+    """
+    columns = objective.num_outputs
+    features = record.in_features - added_columns(model, columns, config)
+    if features < 1 or (record.base is None) != (config.base == "none"):
+        raise DataError("The base of the model must match its training configuration.", path=path, remedy=_COPY)
+    needed = knowledge_shapes(config, objective, features)
+    if set(tensors) != set(needed):
+        wrong = sorted(set(tensors) ^ set(needed))[0]
+        state = "missing" if wrong in needed else "not one of this model"
+        raise DataError(f"The tensor '{_KNOWLEDGE}{wrong}' is {state}.", path=path, remedy=_COPY)
+    if not tensors:
+        return None
+    nodes = len(tensors["hashes"]) if tensors["hashes"].dim() else 0
+    for name, (kind, shape) in needed.items():
+        found, full = tensors[name], tuple(nodes if size is None else size for size in shape)
+        if (found.dtype, tuple(found.shape)) != (kind, full):
+            raise DataError(
+                f"The tensor '{_KNOWLEDGE}{name}' must be {kind} of shape {list(full)}. Got {found.dtype}, "
+                f"{list(found.shape)}.",
+                path=path,
+                remedy=_COPY,
+            )
+        if name in ("weight", "bias") and not bool(found.isfinite().all()):
+            raise DataError(f"The values of '{_KNOWLEDGE}{name}' must be finite.", path=path, remedy=_COPY)
+    for name, low, high in (("folds", -1, FOLDS - 1), ("labels", UNLABELLED, columns - 1)):
+        found = tensors[name]
+        if name == "labels" and objective.task != "classification":
+            valid = bool((~found.isinf()).all())
+        else:
+            valid = not len(found) or low <= int(found.min()) <= int(found.max()) <= high
+        if not valid:
+            raise DataError(f"The values of '{_KNOWLEDGE}{name}' are out of range.", path=path, remedy=_COPY)
+    base = None
+    if record.base is not None:
+        base = BasePredictor(tensors["weight"], tensors["bias"], record.base.penalty, record.base.strength)
+    return Knowledge(tensors["labels"], tensors["folds"], tensors["hashes"].numpy().view(np.uint64), base)
 
 
 @contextmanager

@@ -57,7 +57,7 @@ class Search:
             "data_sha256": data_sha256,
             "model": self.plan.model,
             "options": self.plan.options,
-            "train": asdict(self.plan.train),
+            "train": self.plan.train.to_json(),
             "num_splits": self.plan.num_splits,
             "seed": self.plan.seed,
             "space": self.space,
@@ -156,7 +156,7 @@ def write_winner(result: TuningResult, path: Path) -> None:
     plan, best = result.winner, result.ranking[0]
     assert best.score is not None
     unit = "" if result.minimise else " %"
-    tables = {"options": asdict(make_config(plan.model, **plan.options)), "train": asdict(plan.train)}
+    tables = {"options": asdict(make_config(plan.model, **plan.options)), "train": plan.train.to_json()}
     lines = [
         f"# Found by edhnn tune on {json.dumps(result.dataset)}, space {result.search.space}: the best of "
         f"{len(result.ranking)} trials.",

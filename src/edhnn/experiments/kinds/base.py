@@ -129,7 +129,7 @@ def model_settings(
     changed = ", ".join(sorted({*overrides, *train}))
     source = preset.origin + (f"; this experiment: {changed}" if changed else "")
     model: JsonObject = {"name": preset.model, **asdict(config)}
-    return model, {**asdict(training), "transforms": list(training.transforms or ())}, source
+    return model, {**training.to_json(), "transforms": list(training.transforms or ())}, source
 
 
 def _preset(row: Row, column: Column) -> Preset:
@@ -139,7 +139,7 @@ def _preset(row: Row, column: Column) -> Preset:
     except UsageError:
         if row.model not in MODELS or list_presets(row.model):
             raise
-        return Preset(model=row.model)
+        return Preset(model=row.model, train=dict(MODELS[row.model].training))
 
 
 def _rename_sizes(model: str, options: dict[str, Any]) -> dict[str, Any]:
