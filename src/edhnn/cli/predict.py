@@ -94,16 +94,18 @@ def evaluate_command(
     if as_json:
         print_json(scores)
         return
-    rows = [(name, number(value)) for name, value in scores.items() if not isinstance(value, dict | list)]
-    rows += [(f"{group}: {name}", number(value)) for group in ("mean", "std", "together") if scores[group]
+    groups = [group for group in ("mean", "std", "together", "out_of_fold") if scores[group]]
+    rows = [(name, number(value)) for name, value in scores.items() if isinstance(value, str | int | float)]
+    rows += [(f"{group.replace('_', ' ')}: {name}", number(value)) for group in groups
              for name, value in scores[group].items()]  # fmt: skip
     console().print(facts_table(f"{run} on {source}", rows))
 
 
 def _read_like(options: ReadOptions, source: str, model: Pretrained, *, labels: bool = False) -> NodeDataset:
-    """Read data with the columns that a model was trained on, where guessing would choose other columns.
+    """Read data with the columns that a model was trained on, and encode features as in its training.
 
-    Features drawn from labels are drawn as for the model. Options of the user take precedence.
+    Features drawn from labels are drawn as for the model. Models of earlier versions recorded no encoding: their
+    columns are requested by name where guessing would choose other columns. Options of the user take precedence.
 
     Args:
         options: The options of the user.
@@ -121,6 +123,11 @@ def _read_like(options: ReadOptions, source: str, model: Pretrained, *, labels: 
             seed = recorded["feature_seed"] if options.feature_seed is None else options.feature_seed
             options = replace(options, noise=noise, feature_seed=seed)
         return options.read(source)
+    if "encoding" in recorded:
+        if labels and options.label:
+            options = replace(options, task=options.task or model.objective.task)
+        return options.read(source, like={**recorded, "task": model.objective.task}, labels=labels)
+    like = {"columns": recorded["columns"]} if "columns" in recorded else None
     names = model.feature_names if options.features is None else None
     labelled = options
     if labels and (label := options.label or recorded.get("label_columns")):
@@ -128,7 +135,7 @@ def _read_like(options: ReadOptions, source: str, model: Pretrained, *, labels: 
     attempts = ((labelled, None), (labelled, names), (options, names))
     for request, features in attempts[: 1 if names is None else 3]:
         try:
-            dataset = request.read(source, features=features)
+            dataset = request.read(source, features=features, like=like)
         except UsageError:  # a column is missing: the last reading below or the model reports it
             continue
         except DataError:
@@ -137,4 +144,4 @@ def _read_like(options: ReadOptions, source: str, model: Pretrained, *, labels: 
             continue
         if names is None or set(names) <= set(dataset.feature_names or ()):
             return dataset
-    return options.read(source)
+    return options.read(source, like=like)

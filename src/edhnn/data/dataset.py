@@ -52,8 +52,11 @@ def _without_surrogates(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode()
 
 
-READING = ("label_columns", "feature_noise", "feature_seed")
-"""Keys of `Provenance.details` that record the label columns and how features were drawn."""
+READING = ("label_columns", "feature_noise", "feature_seed", "encoding", "columns")
+"""Keys of `Provenance.details` that record how the data were read.
+
+The label columns, how features were drawn or encoded, and the columns of the tables.
+"""
 
 
 @final
@@ -168,6 +171,11 @@ class NodeDataset:
         facts = f"nodes={self.hypergraph.num_nodes}, hyperedges={self.hypergraph.num_edges}"
         labels = f"classes={self.num_classes}" if self.num_classes is not None else f"task={self.task}"
         return f"NodeDataset('{self.name}', {facts}, features={self.num_features}, {labels})"
+
+
+def class_name(dataset: NodeDataset, number: int) -> str:
+    """Return the name of a class, or its number as text."""
+    return str(number if dataset.class_names is None else dataset.class_names[number])
 
 
 def merged_note(hypergraph: Hypergraph) -> tuple[str, ...]:
