@@ -205,7 +205,10 @@ class StudyFile:
         """Raise a `ValueError` if a trial does not have the form that this class gives it."""
         if self._study.directions != [StudyDirection.MINIMIZE if minimise else StudyDirection.MAXIMIZE]:
             raise ValueError("the direction of the study is not that of the metric")
-        for trial in self._study.get_trials(deepcopy=False):
+        trials = self._study.get_trials(deepcopy=False)
+        if [trial.number for trial in trials] != list(range(len(trials))):
+            raise ValueError("the numbers of the trials must be 0, 1, 2 and so on")
+        for trial in trials:
             msgspec.convert(trial.user_attrs, _UserAttributes)
             msgspec.convert(trial.system_attrs, _SystemAttributes)
             msgspec.convert(trial.intermediate_values, dict[int, float])
