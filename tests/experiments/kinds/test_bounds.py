@@ -6,12 +6,8 @@ import numpy as np
 import pytest
 
 from edhnn import contextual_sbm, random_splits
-from edhnn.experiments.kinds.bounds import (
-    belief_propagation,
-    beliefs,
-    class_means,
-    count_others,
-)
+from edhnn.experiments.kinds.bounds import belief_propagation, beliefs, count_others
+from edhnn.training.floors import class_means
 
 
 def enumerated(members, evidence, minority):
