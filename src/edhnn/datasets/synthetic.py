@@ -41,9 +41,8 @@ def contextual_sbm(
     without replacement. Small $\alpha$ is homophilic, $\alpha = |e|/2$ heterophilic.
     Paper: Algorithm 3, Section 4.2 and Table 3.
     Differs: the paper does not define which class is the minority; a random one reproduces its homophily row. Read
-    literally, Algorithm 3 has the same minority class everywhere (``fixed``), so that the number of hyperedges of a node
-    depends on its class and every hyperedge has the same composition: the labels of a hyperedge's other members give
-    away the class of a node. The loop
+    literally, Algorithm 3 has the same minority class everywhere (``fixed``). Then the number of hyperedges of a node
+    depends on its class, and the labels of the other members of a hyperedge give away the class of a node. The loop
     0..1000 of the pseudo-code would give 1,001 hyperedges. The text and this function use 1,000.
 
     Args:

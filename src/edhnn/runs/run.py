@@ -244,6 +244,7 @@ def train_split(
             "test": fitted.test,
             "num_parameters": model.num_parameters(),
             "seconds": round(fitted.seconds, 3),
+            **({} if fitted.parts is None else {"parts": fitted.parts}),
             "peak_memory": peak_memory(),
             "run_sha256": run,
             "model_sha256": model_sha256(folder.model),

@@ -13,7 +13,7 @@ when the generator of the data is known:
 - ``belief-propagation``, ``belief-propagation-labels``: sum-product belief propagation on the contextual SBM, without
   and with the labels of the training nodes. A node's features, with noise 1, give the log-odds $x_{v1} - x_{v0}$. A
   hyperedge has $\alpha$ or $|e| - \alpha$ nodes of class 1, each with probability 1/2, or always $|e| - \alpha$ if the
-  minority class is fixed; then the number of hyperedges of a node is evidence too (floor ``degree-and-class-means``). Its message to a node compares
+  minority class is fixed; then the number of hyperedges of a node is evidence too. Its message to a node compares
   the probabilities that the other members contain one node of class 1 less than that, and exactly that many. The
   result is exact if hyperedges form no cycles, and a close approximation on sparse random hypergraphs. The number of
   iterations is chosen on the validation nodes, like the epoch of a network. The variant without labels is the ceiling
@@ -93,16 +93,14 @@ def degree_and_class_means(dataset: NodeDataset, split: Split) -> JsonObject:
     return {"value": 100 * float(right.double().mean())}
 
 
-def beliefs(
-    members: IntArray, evidence: FloatArray, ones: int, start: float | None = None
-) -> Iterator[FloatArray]:
+def beliefs(members: IntArray, evidence: FloatArray, ones: int, start: float | None = None) -> Iterator[FloatArray]:
     """Yield the log-odds of class 1 of every node after each iteration.
 
     Args:
         members: Nodes of each hyperedge, [E, K]; all hyperedges have the same size.
         evidence: The log-odds of each node by its features or label, [N].
-        ones: The number of nodes of class 1 in a hyperedge, at least 1. A coin may exchange the classes, unless there is
-            a ``start``.
+        ones: The number of nodes of class 1 in a hyperedge, at least 1. Without a ``start`` a coin may exchange the
+            classes.
         start: The first message of a hyperedge to its members, if all hyperedges have this number of nodes of class 1.
     """
     size, nodes = members.shape[1], len(evidence)
