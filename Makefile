@@ -70,7 +70,7 @@ bench: $(STAMP)  ## time and memory beside pandas, json, the textbook's ED-HNN a
 evidence: $(STAMP)  ## the tables and figures of docs/evidence, from the records in results/
 	$(BIN)/edhnn report --out docs/evidence
 
-coverage: $(STAMP)  ## the everyday suite with coverage by room; about 10 minutes
+coverage: $(STAMP)  ## the everyday suite with coverage by room, commands and workers included
 	$(BIN)/python -m pytest -n $(WORKERS) --cov=edhnn --cov-report=
 	$(BIN)/python benchmarks/coverage_by_room.py
 

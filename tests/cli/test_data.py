@@ -207,7 +207,7 @@ def test_convert_reports_merged_records_and_unused_columns(baskets, here):
     found = json.loads(here("data", "convert", "more.csv", "more.hif.json", "--json", folder=baskets)[1])
     assert found["left_behind"] == []
     assert found["notes"][2:] == [
-        "columns of the incidence table left out: quantity",
+        "columns of the incidence table left out: quantity (node 'milk' has 2 and 3)",
         "1 memberships given more than once were merged",
     ]
     records = [{"node": 1, "attrs": {"a": 1}}, {"node": 1, "attrs": {"b": 2}}]

@@ -68,7 +68,8 @@ def test_a_network_without_a_manifest_keeps_everything():
     assert dataset.y.tolist() == [1, -1, 0]
     assert dataset.x.tolist() == [[1.5], [2.0], [3.0]]
     assert dataset.feature_names == ("price",)
-    assert dataset.provenance.details == {"attributes": {"place": "corner shop"}, "label_columns": ["kind"]}
+    details = dataset.provenance.details
+    assert (details["attributes"], details["label_columns"]) == ({"place": "corner shop"}, ["kind"])
     assert from_xgi(network).node_attributes["kind"] == ["liquid", None, "leaf"]
 
 

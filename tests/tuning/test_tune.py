@@ -242,11 +242,10 @@ def test_trials_of_running_processes_are_not_taken(data, tmp_path, scored):
     assert all(trial.state == "complete" for trial in result.trials)
 
 
-@pytest.mark.slow
 def test_parallel_processes_give_the_same_grid(data, tmp_path):
-    alone = tune(data, search_of(trials=4), storage=tmp_path / "one", jobs=1)
+    alone = tune(data, search_of(trials=2), storage=tmp_path / "one", jobs=1)
     (tmp_path / "two.work/call-abandoned").mkdir(parents=True)
-    together = tune(data, search_of(trials=4), storage=tmp_path / "two", jobs=2)
+    together = tune(data, search_of(trials=2), storage=tmp_path / "two", jobs=2)
     assert content_of(together) == content_of(alone)
     assert [path.name for path in (tmp_path / "two.work").iterdir() if path.name.startswith("call-")] == []
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import partial, wraps
 from pathlib import Path
-from typing import Annotated, final, get_type_hints
+from typing import Annotated, Any, final, get_type_hints
 
 import typer
 
@@ -83,14 +83,18 @@ class ReadOptions:
         keep_missing: bool = False,
         features: Sequence[str] | None = None,
         attributes: Sequence[str] = (),
+        like: Mapping[str, Any] | None = None,
+        labels: bool = True,
     ) -> NodeDataset:
         """Read a catalogue dataset, a file or a folder.
 
         Args:
             source: Its name.
-            keep_missing: Keep missing feature values as NaN.
+            keep_missing: Encode nothing, and keep missing feature values as NaN.
             features: The feature columns if --features is not given.
             attributes: Columns that are never guessed as label or feature.
+            like: The reading of a model; other data are read in the same way.
+            labels: Whether labels are needed; if not, none are guessed.
         """
         if is_catalogue_name(source):
             return self._from_catalogue(source)
@@ -98,11 +102,12 @@ class ReadOptions:
         return read_dataset(
             Path(source),
             format=self.format,
-            label=self.label or None,
+            label=self.label or (None if labels else ()),
             features=features if self.features is None else _names_in(self.features),
             task=self.task,
             keep_missing=keep_missing,
             attributes=attributes,
+            like=like,
             table=self._table_request(),
             limits=self.limits,
         )

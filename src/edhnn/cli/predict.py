@@ -101,9 +101,10 @@ def evaluate_command(
 
 
 def _read_like(options: ReadOptions, source: str, model: Pretrained, *, labels: bool = False) -> NodeDataset:
-    """Read data with the columns that a model was trained on, where guessing would choose other columns.
+    """Read data with the columns that a model was trained on, and encode features as in its training.
 
-    Features drawn from labels are drawn as for the model. Options of the user take precedence.
+    Features drawn from labels are drawn as for the model. Models of earlier versions recorded no encoding: their
+    columns are requested by name where guessing would choose other columns. Options of the user take precedence.
 
     Args:
         options: The options of the user.
@@ -121,6 +122,11 @@ def _read_like(options: ReadOptions, source: str, model: Pretrained, *, labels: 
             seed = recorded["feature_seed"] if options.feature_seed is None else options.feature_seed
             options = replace(options, noise=noise, feature_seed=seed)
         return options.read(source)
+    if "encoding" in recorded:
+        if labels and options.label:
+            options = replace(options, task=options.task or model.objective.task)
+        return options.read(source, like={**recorded, "task": model.objective.task}, labels=labels)
+    like = {"columns": recorded["columns"]} if "columns" in recorded else None
     names = model.feature_names if options.features is None else None
     labelled = options
     if labels and (label := options.label or recorded.get("label_columns")):
@@ -128,7 +134,7 @@ def _read_like(options: ReadOptions, source: str, model: Pretrained, *, labels: 
     attempts = ((labelled, None), (labelled, names), (options, names))
     for request, features in attempts[: 1 if names is None else 3]:
         try:
-            dataset = request.read(source, features=features)
+            dataset = request.read(source, features=features, like=like)
         except UsageError:  # a column is missing: the last reading below or the model reports it
             continue
         except DataError:
@@ -137,4 +143,4 @@ def _read_like(options: ReadOptions, source: str, model: Pretrained, *, labels: 
             continue
         if names is None or set(names) <= set(dataset.feature_names or ()):
             return dataset
-    return options.read(source)
+    return options.read(source, like=like)

@@ -1,127 +1,45 @@
 """Turn named columns into labels, features and attributes.
 
 A node table and the attributes of a HIF document are both named columns. The user names labels and features, or they
-are guessed and a note reports the guess. Labels are classes, several labels at once, or real values. A column that is
-neither label nor feature stays an attribute.
+are guessed and a note reports the guess. Labels are classes, several labels at once, or real values. Features may be
+columns of any kind (`edhnn.data.encoding`). A column that is neither label nor feature stays an attribute, and so does
+one whose text was encoded as features.
 """
 
 from __future__ import annotations
 
 import math
-import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeAlias, final
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, final
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.compute as pc
 import torch
 from torch import Tensor
 
-from edhnn.data.dataset import UNLABELLED, Task
+from edhnn.data.dataset import UNLABELLED, NodeDataset, Task, select_columns
+from edhnn.data.encoding import (
+    Encoding,
+    decoded_numbers,
+    describe_encoding,
+    describe_left_out,
+    encoding_from_json,
+    fit_encoding,
+    need_finite,
+    need_same_columns,
+)
+from edhnn.data.values import (
+    Column,
+    as_list,
+    is_rounded,
+    numbers_in,
+    numbers_or_all_empty,
+    value_codes,
+)
 from edhnn.errors import DataError, UsageError, unknown_name
-from edhnn.typing import BoolArray, FloatArray, JsonObject, NodeOrEdgeId
-
-Column: TypeAlias = "Sequence[Any] | pa.ChunkedArray"
-_NUMBER = r"(?i)^\s*[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?|nan|inf|infinity)\s*$"
-
-
-def numbers_in(column: Column) -> FloatArray | None:
-    """Return a column as floats, NaN where empty; ``None`` if all of it is empty or it holds anything but numbers."""
-    if isinstance(column, pa.ChunkedArray):
-        if not (
-            pa.types.is_integer(column.type) or pa.types.is_floating(column.type) or pa.types.is_boolean(column.type)
-        ):
-            return None
-        return np.asarray(column.cast(pa.float64(), safe=False).to_numpy(), dtype=np.float64)
-    if any(value is not None for value in column) and all(
-        value is None or (isinstance(value, int | float) and not isinstance(value, bool)) for value in column
-    ):
-        with suppress(OverflowError):  # an integer beyond all floats stays an attribute
-            return np.array([np.nan if value is None else value for value in column], dtype=np.float64)
-    return None
-
-
-def numbers_or_all_empty(column: Column) -> FloatArray | None:
-    """Convert like `numbers_in`, but return all NaN for an all-empty column."""
-    numbers = numbers_in(column)
-    if numbers is None and all(value is None for value in as_list(column)):
-        return np.full(len(column), np.nan)
-    return numbers
-
-
-def as_list(column: Column) -> list[Any]:
-    """Return a column as a plain list."""
-    return list(column.to_pylist() if isinstance(column, pa.ChunkedArray) else column)
-
-
-def is_rounded(column: Column, numbers: FloatArray) -> bool:
-    """Return whether 32 bits would round a column of whole numbers: 5551234567 becomes 5551234560.
-
-    Args:
-        column: The column.
-        numbers: The result of `numbers_in` for it.
-    """
-    known = ~np.isnan(numbers)
-    if not (numbers[known] == np.trunc(numbers[known])).all():
-        return False
-    with np.errstate(over="ignore"):
-        if (numbers.astype(np.float32)[known] != numbers[known]).any():
-            return True
-    beyond = np.flatnonzero(np.abs(numbers) >= 2**53)  # where 64 bits may have rounded already
-    values = column.take(pa.array(beyond)) if isinstance(column, pa.ChunkedArray) else [column[int(i)] for i in beyond]
-    return any(value != number for value, number in zip(as_list(values), numbers[beyond].tolist(), strict=True))
-
-
-def exact_array(values: Iterable[Any]) -> pa.Array:
-    """Convert values to an Arrow array, arrays to lists.
-
-    Raises:
-        pa.ArrowInvalid: if the values have several types, or lists or dictionaries would not come back unchanged.
-    """
-    plain = [value.tolist() if isinstance(value, np.ndarray | np.generic | Tensor) else value for value in values]
-    array = pa.array(plain)
-    if pa.types.is_nested(array.type) and repr(array.to_pylist()) != repr(plain):
-        raise pa.ArrowInvalid("its lists or dictionaries differ in the types or keys of their entries")
-    return array
-
-
-def mostly_numbers(column: Column) -> bool:
-    """Return whether most entries of a column are numbers, but not all."""
-    is_number, is_present = _entry_kinds(column)
-    numbers, present = int(is_number.sum()), int(is_present.sum())
-    return present - numbers < numbers < present
-
-
-def first_other(column: Column) -> tuple[int, Any]:
-    """Return row and value of the first entry that is not a number; if all look like numbers, of the first entry."""
-    is_number, is_present = _entry_kinds(column)
-    others = is_present & ~is_number
-    row = int(np.argmax(others if others.any() else is_present))
-    return row, as_list(column[row : row + 1])[0]
-
-
-def _entry_kinds(column: Column) -> tuple[BoolArray, BoolArray]:
-    """Return a mask of the entries that are numbers or spell one, and a mask of the entries that are not missing."""
-    if isinstance(column, pa.ChunkedArray):
-        present = pc.is_valid(column).to_numpy()
-        if not pa.types.is_string(column.type):
-            return np.zeros(len(column), dtype=np.bool_), present
-        return pc.fill_null(pc.match_substring_regex(column, _NUMBER), fill_value=False).to_numpy(), present
-    numbers = [_is_number(value) for value in column]
-    return np.array(numbers, dtype=np.bool_), np.array([value is not None for value in column], dtype=np.bool_)
-
-
-def _is_number(value: Any) -> bool:
-    """Return whether a value is a float, or an integer within the range of floats."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        return abs(value) <= sys.float_info.max
-    return isinstance(value, float)
-
+from edhnn.typing import FloatArray, JsonObject, NodeOrEdgeId
 
 RawLabel = str | int | float | None
 
@@ -223,6 +141,7 @@ def _class(value: Any) -> Any:
 
 LABEL_GUESSES = ("label", "labels", "class", "category", "kind", "target", "y")
 _SHOWN = 5
+_COPY_NODES = 3  # a column is the label in other words only if it has as many nodes for each class
 
 
 @final
@@ -232,10 +151,13 @@ class ColumnRequest:
 
     Attributes:
         label: The label column; several for multi-label or several targets; ``None`` to guess.
-        features: The feature columns; ``None`` to take every other column of numbers.
+        features: The feature columns, of any kind; ``None`` to take every other column that can be encoded.
         task: The kind of labels; ``None`` to infer it from them.
-        keep_missing: Keep missing feature values as NaN instead of raising `DataError`.
+        keep_missing: Encode nothing: only numbers are features, and missing ones are NaN.
         attributes: Columns that are never guessed as label or feature, such as a column of groups or of splits.
+        usual_label: The label columns to use if they exist and ``label`` is ``None``, with ``usual_task``.
+        usual_task: The kind of labels in ``usual_label``.
+        encoding: The encoding of a model's training data, to repeat it; ``None`` to find one.
 
     Raises:
         UsageError: if a column is named twice.
@@ -246,6 +168,9 @@ class ColumnRequest:
     task: Task | None = None
     keep_missing: bool = False
     attributes: tuple[str, ...] = ()
+    usual_label: tuple[str, ...] = ()
+    usual_task: Task | None = None
+    encoding: Encoding | None = None
 
     def __post_init__(self) -> None:
         label, features = self.label or (), self.features or ()
@@ -263,6 +188,12 @@ class ColumnRequest:
                     f"{'as both' if both else 'twice'}."
                 )
 
+    def over(self, names: Collection[str]) -> ColumnRequest:
+        """Return the request for data with these columns: the usual label is requested if it is among them."""
+        if self.label is not None or not self.usual_label or not set(self.usual_label) <= set(names):
+            return self
+        return replace(self, label=self.usual_label, task=self.task or self.usual_task)
+
 
 @final
 @dataclass(slots=True)
@@ -275,11 +206,13 @@ class NodeColumns:
     label_columns: tuple[str, ...] = ()
     attributes: dict[str, Sequence[Any]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    encoding: Encoding | None = None
 
     @property
     def details(self) -> JsonObject:
-        """The label columns, for `Provenance.details`."""
-        return {"label_columns": list(self.label_columns)} if self.label_columns else {}
+        """The label columns and the encoding of the features, for `Provenance.details`."""
+        labels = {"label_columns": list(self.label_columns)} if self.label_columns else {}
+        return labels | ({} if self.encoding is None else {"encoding": self.encoding.to_json()})
 
 
 def names_in(given: str | Sequence[str]) -> tuple[str, ...]:
@@ -301,21 +234,16 @@ def sort_columns(
     Returns:
         Labels, features, the remaining attributes, and notes about guesses.
     """
-    result = NodeColumns()
+    result, request = NodeColumns(), request.over(columns)
     label_names = label_columns(columns, request)
     need_columns(columns, label_names, "label")
     if request.label is None:
         result.notes += [f"label column guessed: '{name}'" for name in label_names]
     if label_names:
         result.labels, result.label_columns = _labels(columns, label_names, request), label_names
-    feature_names = _feature_names(columns, request, label_names, result.notes)
-    if feature_names:
-        matrix = np.empty((count, len(feature_names)), dtype=np.float32)
-        for number, name in enumerate(feature_names):
-            matrix[:, number] = _feature(name, columns[name], request, location, result.notes)
-        result.x, result.feature_names = torch.from_numpy(matrix), tuple(feature_names)
-    used = {*label_names, *feature_names}
-    result.attributes = {name: as_list(column) for name, column in columns.items() if name not in used}
+    numbers = _keep_numbers if request.keep_missing else _encode_features
+    kept = {*label_names, *numbers(columns, request, label_names, count, location, result)}
+    result.attributes = {name: as_list(column) for name, column in columns.items() if name not in kept}
     return result
 
 
@@ -323,16 +251,17 @@ def label_columns(names: Iterable[str], request: ColumnRequest) -> tuple[str, ..
     """Return the requested label columns, or one with a usual name."""
     if request.label is not None:
         return request.label
-    taken = (*(request.features or ()), *request.attributes)
+    taken = (*(request.features or ()), *request.attributes, *(request.encoding.names if request.encoding else ()))
     lower = {name.lower(): name for name in reversed(list(names)) if name not in taken}
     guess = next((lower[name] for name in LABEL_GUESSES if name in lower), None)
     return () if guess is None else (guess,)
 
 
 def numeric_columns(labels: tuple[str, ...], request: ColumnRequest) -> tuple[str, ...]:
-    """Return the columns that must hold numbers: requested features, several labels, labels that are real values."""
+    """Return the columns that are numbers in any spelling: requested features, several labels, real values."""
     real = request.task in ("multilabel", "regression") or len(labels) > 1
-    return (*(request.features or ()), *(labels if real else ()))
+    recorded = () if request.encoding is None else request.encoding.number_columns
+    return (*(request.features or ()), *recorded, *(labels if real else ()))
 
 
 def _labels(columns: Mapping[str, Column], names: tuple[str, ...], request: ColumnRequest) -> Labels:
@@ -350,63 +279,113 @@ def _labels(columns: Mapping[str, Column], names: tuple[str, ...], request: Colu
     return labels_from_columns(numbers, names, request.task)
 
 
-def _feature_names(
-    columns: Mapping[str, Column], request: ColumnRequest, labels: Collection[str], notes: list[str]
-) -> tuple[str, ...]:
+def _candidates(columns: Mapping[str, Column], request: ColumnRequest, labels: Collection[str]) -> Mapping[str, Column]:
+    """Return the columns that may be features: the requested ones, or all that are nothing else."""
     if request.features is not None:
         need_columns(columns, request.features, "features")
-        return request.features
-    guess: list[str] = []
+        return {name: columns[name] for name in request.features}
+    return {name: column for name, column in columns.items() if name not in labels and name not in request.attributes}
+
+
+def _encode_features(
+    columns: Mapping[str, Column],
+    request: ColumnRequest,
+    labels: Collection[str],
+    count: int,
+    location: Callable[[int], str],
+    result: NodeColumns,
+) -> list[str]:
+    """Encode the features into the result; return the columns that are features as they are: the numbers."""
+    notes, encoding = result.notes, request.encoding
+    if encoding is None:
+        candidates = _candidates(columns, request, labels)
+        encoding, left_out = fit_encoding(candidates, location, notes, requested=request.features or ())
+        if request.features is None:
+            numbers = [column.name for column in encoding.columns if not column.is_text]
+            if numbers:
+                notes.append(f"feature columns guessed (all other columns of numbers): {_shown(numbers)}")
+        guessed = "feature columns" if request.features is not None else "feature columns guessed"
+        notes += [f"{guessed} ({words})" for words in describe_encoding(encoding)]
+        notes += describe_left_out(left_out)
+        _note_copies(candidates, encoding, result)
+    elif request.features is not None:
+        need_same_columns(encoding, request.features)
+    if encoding.columns:
+        result.encoding = encoding
+        result.x = encoding.apply(columns, count, location, notes)
+        result.feature_names = encoding.feature_names
+    return encoding.number_columns
+
+
+def _note_copies(columns: Mapping[str, Column], encoding: Encoding, result: NodeColumns) -> None:
+    """Note each feature column whose values are the classes under other names."""
+    if result.labels is None or result.labels.task != "classification":
+        return
+    y = result.labels.y.numpy()
+    classes = len(np.unique(y[y >= 0]))
+    for name in encoding.names:
+        values = columns[name]
+        codes = value_codes(values)
+        both = (y >= 0) & (codes >= 0)
+        pairs = {tuple(pair) for pair in np.unique(np.stack([y[both], codes[both]]), axis=1).T.tolist()}
+        if (
+            classes > 1
+            and both.sum() >= _COPY_NODES * classes
+            and len(pairs) == classes == len({a for a, _ in pairs}) == len({b for _, b in pairs})
+        ):
+            result.notes.append(
+                f"the feature '{name}' has one value for each class, so it may be the label in other words. If it is, "
+                "name only the other columns with `features=`"
+            )
+
+
+def _keep_numbers(
+    columns: Mapping[str, Column],
+    request: ColumnRequest,
+    labels: Collection[str],
+    count: int,
+    location: Callable[[int], str],
+    result: NodeColumns,
+) -> list[str]:
+    """Put the columns of numbers into the result as they are; return their names."""
+    candidates, notes = _candidates(columns, request, labels), result.notes
+    found: list[str] = []
     rounded: list[str] = []
-    partly_text: list[str] = []
-    for name, column in columns.items():
-        if name in labels or name in request.attributes:
-            continue
-        numbers = numbers_in(column)
-        if numbers is not None:
-            (rounded if is_rounded(column, numbers) else guess).append(name)
-        elif mostly_numbers(column):
-            partly_text.append(name)
-    if guess:
-        notes.append(f"feature columns guessed (all other columns of numbers): {_shown(guess)}")
-    if rounded:
+    for name, column in candidates.items():
+        numbers = numbers_in(column) if request.features is None else numbers_or_all_empty(column)
+        if numbers is not None and is_rounded(column, numbers):
+            rounded.append(name)
+        if numbers is not None and (name not in rounded or request.features is not None):
+            found.append(name)
+    if found and request.features is None:
+        notes.append(f"feature columns guessed (all other columns of numbers): {_shown(found)}")
+    if rounded and request.features is None:
         notes.append(f"not used as features, as 32 bits would round their whole numbers: {_shown(rounded)}")
-    for name in partly_text[:_SHOWN]:
-        row, value = first_other(columns[name])
-        notes.append(f"not used as a feature, as {value!r:.60} is not a number: {name}, row {row + 1} of the data")
-    if len(partly_text) > _SHOWN:
-        notes.append(f"not used as features, as not all their entries are numbers: {_shown(partly_text)}")
-    return tuple(guess)
+    else:
+        notes += [f"the whole numbers of the feature '{name}' were rounded to 32 bits" for name in rounded]
+    others = {name: column for name, column in candidates.items() if name not in found and name not in rounded}
+    further, left_out = fit_encoding(others, location, [], requested=request.features or (), of_text=False)
+    if further.columns:
+        names = [f"{column.name} ({column.title})" for column in further.columns]
+        notes.append(f"not numbers, but features in training: {_shown(names)}")
+    notes += describe_left_out(left_out)
+    if found:
+        matrix = np.empty((count, len(found)), dtype=np.float32)
+        for number, name in enumerate(found):
+            matrix[:, number] = _finite_or_missing(name, columns[name], location)
+        result.x, result.feature_names = torch.from_numpy(matrix), tuple(found)
+    return found
+
+
+def _finite_or_missing(name: str, column: Column, location: Callable[[int], str]) -> FloatArray:
+    numbers = numbers_or_all_empty(column)
+    assert numbers is not None
+    need_finite(name, numbers, location)
+    return numbers
 
 
 def _shown(names: Sequence[str]) -> str:
     return ", ".join(names[:_SHOWN]) + (f", ... ({len(names)} in all)" if len(names) > _SHOWN else "")
-
-
-def _feature(
-    name: str, column: Column, request: ColumnRequest, location: Callable[[int], str], notes: list[str]
-) -> npt.NDArray[np.float32]:
-    numbers = numbers_or_all_empty(column)
-    if numbers is None:
-        row, value = first_other(column)
-        raise DataError(
-            f"The feature column '{name}' must hold numbers only. Got {value!r:.60}.",
-            where=location(row),
-            remedy="Correct the value, or name only the other columns with `features=` (empty for none).",
-        )
-    with np.errstate(over="ignore"):  # a number beyond 32 bits becomes infinite, which the next check rejects
-        narrow = numbers.astype(np.float32)
-    wrong = np.flatnonzero(np.isinf(narrow) if request.keep_missing else ~np.isfinite(narrow))
-    if len(wrong):
-        raise DataError(
-            f"Every value of the feature '{name}' must be a finite number (of 32 bits). "
-            f"Got {'nothing' if np.isnan(numbers[wrong[0]]) else numbers[wrong[0]]}; {len(wrong)} such in all.",
-            where=location(int(wrong[0])),
-            remedy="Fill in a number, or name only the other columns with `features=` (empty for none).",
-        )
-    if is_rounded(column, numbers):
-        notes.append(f"the whole numbers of the feature '{name}' were rounded to 32 bits")
-    return narrow
 
 
 def need_columns(columns: Collection[str], names: Iterable[str], argument: str) -> None:
@@ -416,3 +395,50 @@ def need_columns(columns: Collection[str], names: Iterable[str], argument: str) 
             if not columns:
                 raise UsageError(f"`{argument}=` names the column '{name}', but the nodes have no columns.")
             raise unknown_name(f"`{argument}=` column", name, columns)
+
+
+def encoded_again(dataset: NodeDataset, encoding: Encoding) -> NodeDataset:
+    """Encode a dataset whose columns were read unchanged, like the training data of a model.
+
+    Features with the encoding's names, or without names, are returned as they are.
+
+    Raises:
+        DataError: if a column is missing or of another kind.
+    """
+    names, x = dataset.feature_names, dataset.x
+    if "encoding" in dataset.provenance.details or (x is not None and names is None):
+        return dataset
+    if names is not None and set(encoding.feature_names) <= set(names):
+        return dataset
+    columns: dict[str, Column] = dict(dataset.node_attributes)
+    for name in encoding.names:
+        if names is not None and x is not None and name in names:
+            numbers = np.ravel(select_columns(x, [names.index(name)]).to_dense().double().numpy())
+            whole = name in encoding.text_columns and bool((numbers == np.trunc(numbers)).all())
+            columns[name] = numbers.astype(np.int64).tolist() if whole else numbers.tolist()
+    notes: list[str] = []
+    ids, count = dataset.node_ids, dataset.hypergraph.num_nodes
+    encoded = encoding.apply(columns, count, lambda row: f"node {ids[row]!r}", notes)
+    provenance = replace(
+        dataset.provenance,
+        notes=(*dataset.provenance.notes, *notes),
+        details={**dataset.provenance.details, "encoding": encoding.to_json()},
+    )
+    return replace(dataset, x=encoded, feature_names=encoding.feature_names, provenance=provenance)
+
+
+def without_encoding(dataset: NodeDataset) -> NodeDataset:
+    """Return a dataset with its numbers as features, NaN where missing, instead of features that were encoded.
+
+    The columns of text behind encoded features are attributes, so a reader can encode them again. A dataset whose
+    features are not those of its recorded encoding is returned unchanged.
+    """
+    record = dataset.provenance.details.get("encoding")
+    if record is None or dataset.x is None:
+        return dataset
+    encoding = encoding_from_json(record)
+    if encoding.feature_names != dataset.feature_names or encoding.feature_names == tuple(encoding.number_columns):
+        return dataset
+    numbers, names = decoded_numbers(encoding, dataset.x), tuple(encoding.number_columns)
+    x = torch.from_numpy(numbers.astype(np.float32)) if names else None
+    return replace(dataset, x=x, feature_names=names or None)

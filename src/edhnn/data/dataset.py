@@ -52,8 +52,11 @@ def _without_surrogates(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode()
 
 
-READING = ("label_columns", "feature_noise", "feature_seed")
-"""Keys of `Provenance.details` that record the label columns and how features were drawn."""
+READING = ("label_columns", "feature_noise", "feature_seed", "encoding", "columns")
+"""Keys of `Provenance.details` that record how the data were read.
+
+The label columns, how features were drawn or encoded, and the columns of the tables.
+"""
 
 
 @final

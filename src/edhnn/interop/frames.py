@@ -18,10 +18,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import torch
 
-from edhnn.data.columns import Column, Labels, exact_array, label_fields, sort_columns
+from edhnn.data.columns import Labels, label_fields, sort_columns
 from edhnn.data.dataset import UNLABELLED, NodeDataset, Provenance, Task, as_numpy, merged_note
 from edhnn.data.ids import IdColumn, Ids, encode_ids
 from edhnn.data.manifest import LABEL, WEIGHT, label_values, reserved_name
+from edhnn.data.values import Column, exact_array
 from edhnn.errors import DataError, UsageError, unknown_name
 from edhnn.hypergraph.hypergraph import Hypergraph
 from edhnn.interop.records import column_request, import_library, wrong_type
@@ -111,7 +112,9 @@ def from_frame(
         edge_ids=edge_ids,
         node_attributes=result.attributes,
         edge_attributes={column: edge_table[column].to_pylist() for column in edge_table.column_names},
-        provenance=Provenance(_library_of(frame), "frame", (*notes, *merged_note(hypergraph), *result.notes)),
+        provenance=Provenance(
+            _library_of(frame), "frame", (*notes, *merged_note(hypergraph), *result.notes), result.details
+        ),
     )
 
 

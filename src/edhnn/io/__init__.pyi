@@ -11,4 +11,5 @@ from .hif.reader import read_hif as read_hif
 from .hif.writer import write_hif as write_hif
 from .legacy_pickle import read_legacy_pickle as read_legacy_pickle
 from .tables.reader import read_seeds as read_seeds
+from .tables.roles import guess_columns as guess_columns
 from .tables.writer import write_table as write_table

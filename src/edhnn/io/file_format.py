@@ -7,9 +7,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, final
 
+import msgspec
+
 from edhnn.data.columns import ColumnRequest
 from edhnn.data.dataset import NodeDataset
 from edhnn.data.limits import Limits
+
+
+class TableColumns(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The columns that were read from the tables of a dataset, for `Provenance.details`."""
+
+    node: str
+    hyperedge: str
+    weight: str | None = None
+    id: str | None = None
 
 
 @final
@@ -25,6 +36,7 @@ class TableRequest:
         hyperedges: The hyperedge table; by default ``NAME.hyperedges.csv``.
         id: Id column of the node table.
         columns: Labels and features of the node table.
+        usual: The columns of a model's training data, used where the file has them and none are named.
     """
 
     node: str | None = None
@@ -34,6 +46,7 @@ class TableRequest:
     hyperedges: Path | None = None
     id: str | None = None
     columns: ColumnRequest = field(default_factory=ColumnRequest)
+    usual: TableColumns | None = None
 
 
 @final

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
-from edhnn.data.columns import ColumnRequest, names_in
+import msgspec
+
+from edhnn.data.columns import ColumnRequest, encoded_again, names_in
 from edhnn.data.dataset import NodeDataset, Task
+from edhnn.data.encoding import encoding_from_json
 from edhnn.data.limits import Limits
 from edhnn.errors import UsageError, unknown_name
 from edhnn.io import cornell, folder, hmetis
-from edhnn.io.file_format import FileFormat, TableRequest
+from edhnn.io.file_format import FileFormat, TableColumns, TableRequest
 from edhnn.io.files import check_can_write, usage_errors
 from edhnn.io.hif import conversion
 from edhnn.io.tables import writer
@@ -104,6 +107,7 @@ def read_dataset(
     task: Task | None = None,
     keep_missing: bool = False,
     attributes: str | Sequence[str] = (),
+    like: Mapping[str, Any] | None = None,
     table: TableRequest | None = None,
     limits: Limits | None = None,
 ) -> NodeDataset:
@@ -114,10 +118,13 @@ def read_dataset(
             hMETIS (``.hgr``); text formats may be gzip-compressed.
         format: The format, a key of `FORMATS`; by default it follows from the name.
         label: The attribute or column that is the label, or several of them; guessed by default.
-        features: The attribute or column that is the feature, or several; by default all other columns of numbers.
+        features: The attribute or column that is the feature, or several, of any kind; by default all others that can
+            be encoded (`edhnn.data.encoding`).
         task: The kind of the labels; by default it is inferred from their values.
-        keep_missing: Keep missing feature values as NaN instead of raising an error.
+        keep_missing: Encode nothing: only numbers are features, missing ones are NaN, and all else stays an attribute.
         attributes: The attribute or column that is never guessed as label or feature, or several: groups, splits.
+        like: The ``reading`` of a dataset or a model, whose data this file continues: its columns are used where the
+            file has them, and its features are encoded in the same way.
         table: Columns and neighbouring files of incidence tables.
         limits: Size limits.
 
@@ -145,15 +152,23 @@ def read_dataset(
         keep_missing=keep_missing,
         attributes=names_in(attributes),
     )
+    like = like or {}
+    encoding = encoding_from_json(like["encoding"]) if "encoding" in like and not keep_missing else None
     if table is not None and entry.options != "tables":
         raise UsageError(
             f"Column and table options apply to CSV, TSV and Parquet only. '{path.name}' is read as {entry.name}."
         )
-    if entry.options == "none" and replace(columns, keep_missing=False, attributes=()) != ColumnRequest():
+    given = replace(columns, label=columns.label or None, keep_missing=False, attributes=())
+    if entry.options == "none" and given != ColumnRequest():
         raise UsageError(
             f"Label, feature and task options do not apply to '{path.name}', which is read as {entry.name}."
         )
-    return entry.read(path, replace(table or TableRequest(), columns=columns), limits or Limits())
+    columns = replace(
+        columns, usual_label=tuple(like.get("label_columns", ())), usual_task=like.get("task"), encoding=encoding
+    )
+    usual = msgspec.convert(like["columns"], TableColumns) if "columns" in like else None
+    dataset = entry.read(path, replace(table or TableRequest(), columns=columns, usual=usual), limits or Limits())
+    return dataset if encoding is None else encoded_again(dataset, encoding)
 
 
 class Written(NamedTuple):

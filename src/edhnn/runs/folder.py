@@ -47,7 +47,8 @@ from edhnn.typing import JsonObject
 
 _FIRST_FILES = ("splits.npz", "nodes.npy", "splits", "lock")
 _DESCRIPTIONS = ("origin", "dataset.source")
-_ADDED = ("dataset.nodes_sha256",)  # fields that runs of the first version do not have
+_ADDED = ("dataset.nodes_sha256", "dataset.encoding.", "dataset.columns.")  # earlier versions did not record them
+_ADDED_READING = ("encoding", "columns")  # likewise
 _RESUME = "Resume the run to write the file again."
 _SHOWN = 100
 _MAX_LINES_BYTES: Final = 4 * 2**30
@@ -243,6 +244,7 @@ def _changed(path: Path, remedy: str | None = None) -> DataError:
 def _check_member(model: Pretrained, plan: Plan, dataset: JsonObject, split: SplitFolder) -> None:
     """Check that a model has the type, options, training, task, classes and features of its run."""
     read = {name: dataset[name] for name in READING if name in dataset}
+    reading = {name: value for name, value in model.reading.items() if name in read or name not in _ADDED_READING}
     for what, found, expected in (
         ("type", model.name, plan.model),
         ("options", asdict(model.model.config), asdict(plan.config)),
@@ -251,7 +253,7 @@ def _check_member(model: Pretrained, plan: Plan, dataset: JsonObject, split: Spl
         ("classes", _listed(model.class_names), dataset["class_names"]),
         ("features", _listed(model.feature_names), dataset["feature_names"]),
         ("number of features", model.num_features, dataset["num_features"]),
-        ("reading", model.reading, read),
+        ("reading", reading, read),
     ):
         if found != expected:
             shown, needed = found, expected
@@ -351,7 +353,8 @@ def _check_same_run(old: JsonObject, new: JsonObject, folder: Path) -> None:
             "which may give other numbers. Resume with that version, or train in another folder."
         )
     before, now = dict(_leaves(old)), dict(_leaves(new))
-    ignored = {*_DESCRIPTIONS, *(name for name in _ADDED if name not in before)}
+    added = tuple(start for start in _ADDED if not any(name.startswith(start) for name in before))
+    ignored = {*_DESCRIPTIONS, *(name for name in now if name.startswith(added))}
     names = [name for name in {**before, **now} if name not in ignored and now.get(name) != before.get(name)]
     if names:
         shown = "; ".join(f"{name} is {before.get(name)!r} there, {now.get(name)!r} here" for name in names[:5])

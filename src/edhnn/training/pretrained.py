@@ -27,8 +27,10 @@ from torch.nn.modules.module import register_module_parameter_registration_hook
 
 from edhnn.configuration import Count, Natural, configure
 from edhnn.data.dataset import UNLABELLED, NodeDataset, select_columns
+from edhnn.data.encoding import Encoding, encoding_from_json
 from edhnn.data.fingerprints import NodeHashes, node_hashes
 from edhnn.errors import DataError, UsageError
+from edhnn.io.file_format import TableColumns
 from edhnn.io.files import atomic_folder, open_existing, refuse_foreign
 from edhnn.io.json_files import describe_error, read_json, write_json
 from edhnn.io.tensors import Tensors, read_tensors, write_tensors
@@ -55,6 +57,8 @@ class _Reading(msgspec.Struct):
     label_columns: list[str] | None = None
     feature_noise: Annotated[float, msgspec.Meta(ge=0)] | None = None
     feature_seed: Natural | None = None
+    encoding: Encoding | None = None
+    columns: TableColumns | None = None
 
 
 class _Base(msgspec.Struct, forbid_unknown_fields=True):
@@ -94,7 +98,8 @@ class Pretrained:
         class_names: Names of the classes in the training data.
         feature_names: Names of the feature columns, in order.
         scaling: Mean and deviation of the feature columns, if they are scaled.
-        reading: The label columns, or how features were drawn; other data are read in the same way.
+        reading: The label columns, the columns of the tables, and how features were encoded or drawn; other data are
+            read in the same way.
         feature_range: The range of the feature columns in the training data; ``None`` for models of earlier versions.
             Features far outside it cause a warning (`FeatureRange`).
         knowledge: The base predictor and the training labels, if they are inputs of the model.
@@ -332,7 +337,9 @@ def from_pretrained(folder: Path | str) -> Pretrained:
         )
     try:
         pretrained = _from_record(msgspec.convert(record, _Record), folder)
-        msgspec.convert(pretrained.reading, _Reading)
+        reading = msgspec.convert(pretrained.reading, _Reading)
+        if reading.encoding is not None:
+            encoding_from_json(pretrained.reading["encoding"])
     except DataError:
         raise
     except (TypeError, RuntimeError, OverflowError, UsageError, msgspec.ValidationError) as error:

@@ -126,32 +126,42 @@ class TableFile:
         except pa.ArrowInvalid as error:
             raise self._parse_error(error) from error
 
-    def read_listing(self, id_column: str, *, labels: Collection[str], numbers: Collection[str]) -> pa.Table:
-        """Read all columns of a node or hyperedge table, with inferred types where these lose no information.
+    def read_listing(
+        self,
+        names: Sequence[str],
+        *,
+        ids: Collection[str],
+        labels: Collection[str],
+        numbers: Collection[str],
+        texts: Collection[str] = (),
+    ) -> pa.Table:
+        """Read some columns, with inferred types where these lose no information.
 
         Args:
-            id_column: The column of ids, which stays text.
-            labels: The columns that are labels.
-            numbers: Columns that are numbers in any spelling.
+            names: The columns.
+            ids: Those that are ids, which stay text.
+            labels: Those that are labels.
+            numbers: Those that are numbers in any spelling.
+            texts: Those that stay text for another reason.
 
         Returns:
             The Arrow table.
         """
-        names = self.header.columns
-        table = self.read(names, as_text=[id_column])
+        kept = [name for name in names if name in ids or name in texts]
+        table = self.read(names, as_text=kept)
         doubtful = [
             name
             for name in names
             if self.is_text
-            and name != id_column
+            and name not in kept
             and inference_may_lose(table[name])
             and (name not in numbers or pa.types.is_temporal(table[name].type))
         ]
         if doubtful:
-            texts = self.read(doubtful, as_text=doubtful, quotes_checked=True)
+            as_written = self.read(doubtful, as_text=doubtful, quotes_checked=True)
             for name in doubtful:
-                if must_stay_text(texts[name], table[name].type, label=name in labels):
-                    table = table.set_column(names.index(name), name, texts[name])
+                if must_stay_text(as_written[name], table[name].type, label=name in labels):
+                    table = table.set_column(names.index(name), name, as_written[name])
         return table
 
     def locate(self, row: int) -> str:

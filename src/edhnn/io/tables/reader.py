@@ -11,41 +11,39 @@ TSV or Parquet, and text tables may be gzip-compressed. The seeds of a diffusion
 from __future__ import annotations
 
 import math
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from edhnn.data.columns import (
-    Column,
-    ColumnRequest,
-    as_list,
-    first_other,
-    label_columns,
-    label_fields,
-    numbers_in,
-    numeric_columns,
-    sort_columns,
-)
+from edhnn.data.columns import ColumnRequest, label_columns, label_fields, numeric_columns, sort_columns
 from edhnn.data.dataset import NodeDataset, Provenance, merged_note
 from edhnn.data.ids import IdColumn, Ids, encode_ids, integers_if_all_canonical, plain_integer
 from edhnn.data.limits import Limits
+from edhnn.data.values import Column, as_list, first_other, numbers_in, value_codes
 from edhnn.errors import DataError, UsageError, unknown_name
 from edhnn.hypergraph.hypergraph import Hypergraph
-from edhnn.io.file_format import TableRequest
+from edhnn.io.file_format import TableColumns, TableRequest
 from edhnn.io.files import need_utf8_lines
 from edhnn.io.tables.arrow import TableFile
 from edhnn.io.tables.names import other_neighbours, table_name
+from edhnn.io.tables.roles import guess_columns
 from edhnn.typing import IndexArray
 
-NODE_GUESSES = ("node", "node_id", "nodes", "vertex", "vertex_id", "v", "member", "item", "user", "author", "product")
-EDGE_GUESSES = ("hyperedge", "hyperedge_id", "edge", "edge_id", "e", "group", "basket", "order", "committee", "paper")
-WEIGHT_GUESSES = ("weight", "w")
-ID_GUESSES = ("id", *NODE_GUESSES, *EDGE_GUESSES)
+ID_GUESSES = (
+    "id", "node", "node_id", "nodes", "vertex", "vertex_id", "v", "member", "item", "user", "author", "product",
+    "hyperedge", "hyperedge_id", "edge", "edge_id", "e", "group", "basket", "order", "committee", "paper",
+)  # fmt: skip
+_SHOWN = 5
+_SAMPLE = 1000
+_REPEATED = 0.5  # if fewer rows are of nodes with several rows, it tells nothing that each node has one value
 
 
 def read_tables(path: Path, request: TableRequest, limits: Limits) -> NodeDataset:
@@ -61,31 +59,35 @@ def read_tables(path: Path, request: TableRequest, limits: Limits) -> NodeDatase
     """
     file = TableFile.open(path, limits)
     notes = [file.header.note] if file.header.note else []
-    node_column, edge_column, weight_column = _incidence_columns(file, request, notes)
-    used = [name for name in (node_column, edge_column, weight_column) if name is not None]
-    unused = [name for name in file.header.columns if name not in used]
-    notes += [f"columns of the incidence table left out: {', '.join(unused)}"] if unused else []
-    table = file.read(used, as_text=(node_column, edge_column))
-    mentioned_nodes, mentioned_edges = (_ids(file, table[name], name) for name in (node_column, edge_column))
-    weight = None if weight_column is None else _weights(file, table[weight_column], weight_column)
-    del table
-
-    nodes = _read_listing(_neighbour(file, "nodes", request.nodes, notes), request.id, request.columns, limits, notes)
-    if nodes is None:
-        _need_no_node_options(file, request)
-    edges = _read_listing(_neighbour(file, "hyperedges", request.hyperedges, notes), None, None, limits, notes)
+    table_notes: list[str] = []
+    usual_id = None if request.usual is None else request.usual.id
+    nodes_path = _neighbour(file, "nodes", request.nodes, table_notes)
+    nodes = _read_listing(file, nodes_path, request.id, usual_id, request.columns, limits, table_notes)
+    edges_path = _neighbour(file, "hyperedges", request.hyperedges, table_notes)
+    edges = _read_listing(file, edges_path, None, None, None, limits, table_notes)
+    roles = _find_roles(file, request, nodes, notes)
+    further = _further_columns(file, request, nodes, roles)
+    table = _read_memberships(file, request, roles, further)
+    roles = _check_roles(file, request, nodes, roles, table, notes)
+    mentioned_nodes, mentioned_edges = (_ids(file, table[name], name) for name in (roles.node, roles.edge))
+    weight = None if roles.weight is None else _weights(file, table[roles.weight], roles.weight)
     node_ids, node = _number_ids(file, "node", nodes, mentioned_nodes)
     about_nodes = nodes.file if nodes else file
     limits.check_nodes(len(node_ids), about_nodes.path)
     edge_ids, edge = _number_ids(file, "hyperedge", edges, mentioned_edges)
 
+    node_columns = dict(nodes.columns) if nodes else {}
+    from_rows = _columns_of_nodes(file, request, roles, table.select(further), node, node_ids, notes)
+    node_columns |= from_rows
+    if nodes is None:
+        _need_no_node_options(file, request, from_rows)
+
+    def locate(row: int) -> str:
+        line = row if nodes else int(np.argmax(node == row))
+        return f"{about_nodes.locate(line)} (node {node_ids[row]!r})"
+
     try:
-        columns = sort_columns(
-            nodes.columns if nodes else {},
-            request.columns,
-            len(node_ids),
-            lambda row: f"{about_nodes.locate(row)} (node {node_ids[row]!r})",
-        )
+        columns = sort_columns(node_columns, request.columns, len(node_ids), locate)
     except DataError as error:
         raise DataError(error.problem, path=about_nodes.path, where=error.where, remedy=error.remedy) from error
     edge_columns = dict(edges.columns) if edges else {}
@@ -93,7 +95,7 @@ def read_tables(path: Path, request: TableRequest, limits: Limits) -> NodeDatase
     hypergraph = Hypergraph(
         torch.from_numpy(node), torch.from_numpy(edge), len(node_ids), len(edge_ids), edge_weight, weight
     )
-    notes += [*merged_note(hypergraph), *columns.notes]
+    used = TableColumns(roles.node, roles.edge, roles.weight, nodes.id_column if nodes else None)
     return NodeDataset(
         name=file.name.stem,
         hypergraph=hypergraph,
@@ -104,7 +106,12 @@ def read_tables(path: Path, request: TableRequest, limits: Limits) -> NodeDatase
         edge_ids=edge_ids,
         node_attributes=columns.attributes,
         edge_attributes={name: as_list(column) for name, column in edge_columns.items()},
-        provenance=Provenance(str(path), file.name.kind, tuple(notes), columns.details),
+        provenance=Provenance(
+            str(path),
+            file.name.kind,
+            (*notes, *table_notes, *merged_note(hypergraph), *columns.notes),
+            {**columns.details, "columns": msgspec.to_builtins(used)},
+        ),
     )
 
 
@@ -145,14 +152,34 @@ def read_seeds(path: Path, dataset: NodeDataset, limits: Limits) -> Float[Tensor
 
 
 class _Listing(NamedTuple):
-    """A node or hyperedge table: its file, its ids and its other columns."""
+    """A node or hyperedge table: its file, the column of its ids, the ids and the other columns."""
 
     file: TableFile
+    id_column: str
     ids: IdColumn
     columns: dict[str, Column]
 
 
-def _incidence_columns(file: TableFile, request: TableRequest, notes: list[str]) -> tuple[str, str, str | None]:
+class _Roles(NamedTuple):
+    """The columns of an incidence table.
+
+    Attributes:
+        node: The node column.
+        edge: The hyperedge column.
+        weight: The weight column.
+        given: The roles that the user named: ``node``, ``hyperedge``.
+        certain: Whether no other column could be the node.
+    """
+
+    node: str
+    edge: str
+    weight: str | None
+    given: tuple[str, ...]
+    certain: bool
+
+
+def _find_roles(file: TableFile, request: TableRequest, nodes: _Listing | None, notes: list[str]) -> _Roles:
+    """Return the columns that the user names, those of the training, or guesses from their names."""
     path, columns = file.path, file.header.columns
     if len(columns) < 2:
         raise DataError(
@@ -163,21 +190,216 @@ def _incidence_columns(file: TableFile, request: TableRequest, notes: list[str])
     for kind, name in chosen.items():
         if name is not None and name not in columns:
             raise unknown_name(f"{kind} column of '{path.name}'", name, columns)
-    free = [name for name in columns if name not in chosen.values()]
-    for kind, guesses in (("node", NODE_GUESSES), ("hyperedge", EDGE_GUESSES), ("weight", WEIGHT_GUESSES)):
-        if chosen[kind] is None:
-            guess = next((name for guess in guesses for name in free if name.lower() == guess), None)
-            if guess is None and kind != "weight" and free:
-                guess = free[0]
-            if guess is not None:
-                chosen[kind] = guess
-                free.remove(guess)
-                notes.append(f"{kind} column guessed: '{guess}'")
-    node, edge, weight = chosen.values()
-    if node is None or edge is None or node == edge or weight in (node, edge):
+    given = tuple(kind for kind, name in chosen.items() if name is not None)
+    if request.usual is not None:
+        for kind, name in msgspec.to_builtins(request.usual).items():
+            if kind in chosen and chosen[kind] is None and name in columns and name not in chosen.values():
+                chosen[kind] = name
+    guess = guess_columns(
+        columns,
+        node=chosen["node"],
+        edge=chosen["hyperedge"],
+        weight=chosen["weight"],
+        node_ids=None if nodes is None else nodes.id_column,
+    )
+    node, edge = guess.node, guess.edge
+    if node is None or edge is None:
+        named = [name for name in (node, edge) if name is not None]
+        free = [name for name in columns if name not in (*named, guess.weight)]
+        if len(named) + len(free) >= 2:
+            node, edge = _guess_from_values(file, node, edge, free)
+    if node is None or edge is None or node == edge or guess.weight in (node, edge):
+        chosen = {"node": node, "hyperedge": edge, "weight": guess.weight}
         got = ", ".join(f"'{name}' for the {kind}" for kind, name in chosen.items() if name is not None)
         raise UsageError(f"Node, hyperedge and weight must be different columns of '{path.name}'. Got {got}.")
-    return node, edge, weight
+    for kind, name in (("node", node), ("hyperedge", edge), ("weight", guess.weight)):
+        if chosen[kind] is None and name is not None:
+            notes.append(f"{kind} column guessed: '{name}'")
+    return _Roles(node, edge, guess.weight, given, guess.certain)
+
+
+def _guess_from_values(
+    file: TableFile, node: str | None, edge: str | None, free: Sequence[str]
+) -> tuple[str | None, str | None]:
+    """Guess columns whose names tell nothing by their values: ids occur more than once, and are no fractions or dates.
+
+    Raises:
+        DataError: if too many columns are possible. The message shows the first row.
+    """
+    needed = (node is None) + (edge is None)
+    possible = list(free)
+    if len(possible) > needed:
+        table = file.read_listing(possible, ids=(), labels=(), numbers=())
+        possible = [name for name in possible if _repeats(table[name])]
+    if len(possible) != needed:
+        table = file.read(list(free), as_text=list(free)).slice(0, 1)
+        row = ", ".join(f"{name} = {table[name][0].as_py()!r:.40}" for name in free[:_SHOWN] if len(table))
+        raise DataError(
+            f"The node column and the hyperedge column must be known. {len(free)} columns are possible, and their "
+            f"names do not tell. First row: {row or 'none'}.",
+            path=file.path,
+            remedy=f"Name the columns, for example `node={free[0]!r}` `edge={free[-1]!r}`.",
+        )
+    names = iter(possible)
+    return node or next(names), edge or next(names)
+
+
+def _repeats(column: pa.ChunkedArray) -> bool:
+    """Return whether a column can be an id in memberships: text or integers, neither constant nor all different."""
+    kind = column.type
+    if pa.types.is_floating(kind) or pa.types.is_boolean(kind) or pa.types.is_nested(kind):
+        return False
+    return 1 < int(pc.count_distinct(column).as_py()) < len(column)
+
+
+def _further_columns(file: TableFile, request: TableRequest, nodes: _Listing | None, roles: _Roles) -> list[str]:
+    """Return the other columns of the incidence table that may describe nodes: all, or those that are requested."""
+    others = [name for name in file.header.columns if name not in (roles.node, roles.edge, roles.weight)]
+    if nodes is None:
+        return others
+    wanted = request.columns
+    encoded = () if wanted.encoding is None else wanted.encoding.names
+    asked = {*(wanted.label or wanted.usual_label), *(wanted.features or ()), *wanted.attributes, *encoded}
+    return [name for name in others if name in asked and name not in nodes.columns]
+
+
+def _read_memberships(file: TableFile, request: TableRequest, roles: _Roles, further: Sequence[str]) -> pa.Table:
+    ids = [roles.node, roles.edge]
+    weights = [] if roles.weight is None else [roles.weight]
+    if not further:
+        return file.read([*ids, *weights], as_text=ids)
+    wanted = request.columns.over(further)
+    labels = label_columns(further, wanted)
+    return file.read_listing(
+        [*ids, *weights, *further],
+        ids=ids,
+        labels=labels,
+        numbers=(*weights, *numeric_columns(labels, wanted)),
+        texts=() if wanted.encoding is None else wanted.encoding.text_columns,
+    )
+
+
+def _check_roles(
+    file: TableFile, request: TableRequest, nodes: _Listing | None, roles: _Roles, table: pa.Table, notes: list[str]
+) -> _Roles:
+    """Compare a guess with the ids of the table of nodes and with the label; return the roles that they support."""
+    if nodes is None:
+        node_fits = edge_fits = 0.0
+    elif roles.certain and _share_listed(table[roles.node].slice(0, _SAMPLE), nodes) > 0:
+        return roles
+    else:
+        node_fits, edge_fits = (_share_listed(table[name], nodes) for name in (roles.node, roles.edge))
+    if nodes is not None and len(table) and node_fits == 0 and edge_fits > 0:
+        swapped = f"`node={roles.edge!r}` `edge={roles.node!r}`"
+        if "node" in roles.given or "hyperedge" in roles.given or edge_fits < 1:
+            raise DataError(
+                f"Every node must be listed in '{nodes.file.path.name}'. None of the column '{roles.node}' is, "
+                f"first {table[roles.node][0].as_py()!r}, but {edge_fits:.0%} of '{roles.edge}' are. "
+                "Are the columns swapped?",
+                path=file.path,
+                remedy=f"Try {swapped}.",
+            )
+        notes.append(
+            f"the columns were swapped: '{roles.edge}' is the node, because its values are the ids of "
+            f"'{nodes.file.path.name}'"
+        )
+        return roles._replace(node=roles.edge, edge=roles.node, certain=True)
+    if roles.certain or roles.given:
+        return roles
+    if node_fits == 1 and edge_fits < 1:
+        return roles._replace(certain=True)
+    if edge_fits == 1 and node_fits < 1:
+        notes.append(
+            f"the columns were swapped: '{roles.edge}' is the node, because its values are the ids of "
+            f"'{nodes.file.path.name if nodes else ''}'"
+        )
+        return roles._replace(node=roles.edge, edge=roles.node, certain=True)
+    labels = [name for name in request.columns.label or () if name in table.column_names]
+    if labels:
+        per_node, per_edge = (
+            all(_is_constant(table[name], table[label]) for label in labels) for name in (roles.node, roles.edge)
+        )
+        if per_node != per_edge:
+            if per_edge:
+                roles = roles._replace(node=roles.edge, edge=roles.node)
+                notes.append(f"the columns were swapped: '{roles.node}' is the node, because it has one label each")
+            return roles._replace(certain=True)
+    row = ", ".join(f"{name} = {table[name][0].as_py()!r:.40}" for name in (roles.node, roles.edge) if len(table))
+    notes.append(
+        f"uncertain: the node could also be '{roles.edge}'. First row: {row or 'none'}. To swap the columns, use "
+        f"`node={roles.edge!r}` `edge={roles.node!r}`"
+    )
+    return roles
+
+
+def _share_listed(column: pa.ChunkedArray, nodes: _Listing) -> float:
+    """Return the share of the distinct values of a column that are ids of the table of nodes."""
+    values = pc.unique(column.drop_null())
+    chunks = [chunk.cast(pa.string()) for chunk in nodes.ids.chunks if isinstance(chunk, pa.Array)]
+    listed = pa.chunked_array(chunks, pa.string())
+    known = pc.is_in(values.cast(pa.string()), value_set=listed.combine_chunks())
+    return float(pc.mean(known.cast(pa.float64())).as_py() or 0.0)
+
+
+def _is_constant(ids: pa.ChunkedArray, values: pa.ChunkedArray) -> bool:
+    """Return whether all known values of an id are the same."""
+    pairs = pa.table({"id": ids, "value": values}).drop_null()
+    distinct = pairs.group_by(["id", "value"]).aggregate([])
+    return len(distinct) == int(pc.count_distinct(pairs["id"]).as_py())
+
+
+def _columns_of_nodes(
+    file: TableFile,
+    request: TableRequest,
+    roles: _Roles,
+    table: pa.Table,
+    node: IndexArray,
+    node_ids: Ids,
+    notes: list[str],
+) -> dict[str, Column]:
+    """Return the columns of the incidence table that have one value for each node; name the others in a note.
+
+    Raises:
+        DataError: if a requested column has two values for a node.
+    """
+    found: dict[str, Column] = {}
+    used, wanted = {roles.node, roles.edge, roles.weight, *table.column_names}, request.columns
+    left_out = [name for name in file.header.columns if name not in used]
+    encoded = () if wanted.encoding is None else wanted.encoding.names
+    asked = {*(wanted.label or ()), *(wanted.features or ()), *wanted.attributes, *encoded}
+    for name in table.column_names:
+        column = _plain(file, name, table[name])
+        if pa.types.is_nested(column.type):
+            left_out.append(f"{name} (lists)")
+            continue
+        codes = value_codes(column)
+        known = np.flatnonzero(codes >= 0)
+        first = np.full(len(node_ids), -1)
+        first[node[known][::-1]] = known[::-1]  # the first row of a node is assigned last
+        differing = known[codes[known] != codes[first[node[known]]]]
+        if not len(differing) and name not in asked and _repeated(node[known]) < _REPEATED:
+            left_out.append(f"{name} (too few nodes have two rows)")
+            continue
+        if not len(differing):
+            found[name] = column.take(pa.array(first, mask=first < 0))
+            continue
+        row = int(differing[0])
+        one, other = (column[number].as_py() for number in (int(first[node[row]]), row))
+        nodes = len(np.unique(node[differing]))
+        if name in asked:
+            raise DataError(
+                f"A label or feature must have one value for each node. Node {node_ids[int(node[row])]!r} has "
+                f"{one!r:.60} and {other!r:.60} in the column '{name}'; {nodes} such node(s) in all.",
+                path=file.path,
+                where=file.locate(row),
+                remedy="Correct the values, or put one value per node into a table of nodes.",
+            )
+        left_out.append(f"{name} (node {node_ids[int(node[row])]!r} has {one!r:.40} and {other!r:.40})")
+    if found:
+        notes.append(f"columns of the incidence table with one value for each node: {', '.join(found)}")
+    if left_out:
+        notes.append(f"columns of the incidence table left out: {', '.join(left_out)}")
+    return found
 
 
 def _neighbour(incidences: TableFile, what: str, given: Path | None, notes: list[str]) -> Path | None:
@@ -205,24 +427,36 @@ def _neighbour(incidences: TableFile, what: str, given: Path | None, notes: list
     return table
 
 
-def _need_no_node_options(file: TableFile, request: TableRequest) -> None:
-    """Raise a `UsageError` for an option about the node table, because there is no such table."""
+def _repeated(node: IndexArray) -> float:
+    """Return the share of rows whose node has another row."""
+    return float((np.bincount(node)[node] > 1).mean()) if len(node) else 0.0
+
+
+def _need_no_node_options(file: TableFile, request: TableRequest, columns: Collection[str]) -> None:
+    """Raise a `UsageError` for an option about the node table that does not exist and whose column is nowhere else."""
     options = {
         "label": request.columns.label,
         "features": request.columns.features,
         "id": None if request.id is None else (request.id,),
     }
     for option, names in options.items():
-        if names:
-            columns = names[0] if option == "id" else f"id,{names[0]}"
+        lacking = [name for name in names or () if option == "id" or name not in columns]
+        if lacking:
+            shown = lacking[0] if option == "id" else f"id,{lacking[0]}"
             raise UsageError(
-                f"`{option}=` names the column '{names[0]}', but '{file.path.name}' has no table of nodes. Create the "
-                f"file '{file.name.neighbour('nodes')}' with the columns {columns},... or name a table with `nodes=`."
+                f"`{option}=` names the column '{lacking[0]}', but '{file.path.name}' has no table of nodes. Create "
+                f"the file '{file.name.neighbour('nodes')}' with the columns {shown},... or name a table with `nodes=`."
             )
 
 
 def _read_listing(
-    path: Path | None, id_column: str | None, request: ColumnRequest | None, limits: Limits, notes: list[str]
+    incidences: TableFile,
+    path: Path | None,
+    id_column: str | None,
+    usual_id: str | None,
+    request: ColumnRequest | None,
+    limits: Limits,
+    notes: list[str],
 ) -> _Listing | None:
     """Read a table of nodes, or a table of hyperedges (``request`` is ``None``)."""
     if path is None:
@@ -232,16 +466,26 @@ def _read_listing(
     notes += [f"{header.note} in '{path.name}'"] if header.note else []
     if id_column is not None and id_column not in header.columns:
         raise unknown_name(f"id column of '{path.name}'", id_column, header.columns)
+    if id_column is None and usual_id in header.columns:
+        id_column = usual_id
     if id_column is None:
         lower = {name.lower(): name for name in reversed(header.columns)}
-        id_column = next((lower[guess] for guess in ID_GUESSES if guess in lower), header.columns[0])
+        shared = [name for name in header.columns if name in incidences.header.columns]
+        usual = shared[0] if len(shared) == 1 else header.columns[0]
+        id_column = next((lower[guess] for guess in ID_GUESSES if guess in lower), usual)
         notes.append(f"id column of '{path.name}' guessed: '{id_column}'")
     others = [name for name in header.columns if name != id_column]
-    labels = () if request is None else label_columns(others, request)
-    numbers = ("weight",) if request is None else numeric_columns(labels, request)
-    table = file.read_listing(id_column, labels=labels, numbers=numbers)
+    wanted = None if request is None else request.over(others)
+    labels = () if wanted is None else label_columns(others, wanted)
+    table = file.read_listing(
+        header.columns,
+        ids=[id_column],
+        labels=labels,
+        numbers=("weight",) if wanted is None else numeric_columns(labels, wanted),
+        texts=() if wanted is None or wanted.encoding is None else wanted.encoding.text_columns,
+    )
     columns: dict[str, Column] = {name: _plain(file, name, table[name]) for name in others}
-    return _Listing(file, _ids(file, table[id_column], id_column), columns)
+    return _Listing(file, id_column, _ids(file, table[id_column], id_column), columns)
 
 
 def _number_ids(

@@ -22,9 +22,10 @@ import pyarrow.csv
 import pyarrow.parquet
 import torch
 
-from edhnn.data.columns import ColumnRequest, exact_array, is_rounded, label_columns, numbers_in, recorded_columns
+from edhnn.data.columns import ColumnRequest, label_columns, recorded_columns, without_encoding
 from edhnn.data.dataset import NodeDataset, as_numpy
 from edhnn.data.ids import IdColumn, Ids, integers_if_all_canonical
+from edhnn.data.values import exact_array, is_rounded, numbers_in
 from edhnn.errors import DataError
 from edhnn.io.file_format import FileFormat
 from edhnn.io.files import atomic_file, compressed_by_name
@@ -54,6 +55,7 @@ def write_tables(dataset: NodeDataset, target: Path) -> list[Path]:
         DataError: if a table cannot store the ids or an attribute, or two columns have the same name. Nothing is
             written then.
     """
+    dataset = without_encoding(dataset)
     hypergraph, name = dataset.hypergraph, table_name(target)
     text = name.kind != "parquet"
     node, edge = (index.cpu().numpy() for index in (hypergraph.node_index, hypergraph.edge_index))
@@ -120,6 +122,7 @@ def _without_formulas(table: pa.Table) -> pa.Table:
 def dropped_by_tables(dataset: NodeDataset, target: Path) -> list[str]:
     """Describe the parts of a dataset that its tables drop, or that a reader interprets differently."""
     text = table_name(target).kind != "parquet"
+    dataset = without_encoding(dataset)
     sparse = dataset.x is not None and dataset.x.layout == torch.sparse_csr
     dropped = ["the sparsity of the features (written as full columns)"] if sparse else []
     for name, tensor in (("features", dataset.x), ("labels", dataset.y)):
@@ -194,11 +197,14 @@ def _in_order(ids: Ids, mentions: IndexArray, *, text: bool) -> bool:
 
 def _node_columns(dataset: NodeDataset, heads: Sequence[str], *, text: bool) -> list[tuple[str, pa.Array]]:
     columns = [("id", _ids(dataset.node_ids, None, "node", text=text))]
+    encoded = "encoding" in dataset.provenance.details  # NaN is then a missing value
     if dataset.y is not None:
         columns += zip(heads, _label_columns(dataset), strict=True)
     if dataset.x is not None:
         x = as_numpy(dataset.x.to_dense())
-        columns += [(name, pa.array(x[:, number])) for number, name in enumerate(_feature_heads(dataset))]
+        columns += [
+            (name, pa.array(x[:, number], from_pandas=encoded)) for number, name in enumerate(_feature_heads(dataset))
+        ]
     return columns + [(name, _column(name, column)) for name, column in dataset.node_attributes.items()]
 
 
