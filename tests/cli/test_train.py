@@ -18,8 +18,20 @@ from tests.cli.test_data import here, refuse  # noqa: F401  (fixtures)
 TRAIN_FIELDS = {
     "dataset", "model", "task", "metric", "test_mean", "test_std", "test", "valid", "best_epoch", "split_seconds",
     "seconds", "num_parameters", "peak_memory", "jobs", "threads", "kernels", "origin", "run",
+    "protocol", "score", "floors", "classes", "notes",
 }  # fmt: skip
-EVALUATE_FIELDS = {"dataset", "same_data", "num_nodes", "seen", "models", "mean", "std", "each", "together"}
+EVALUATE_FIELDS = {
+    "dataset",
+    "same_data",
+    "num_nodes",
+    "seen",
+    "models",
+    "mean",
+    "std",
+    "each",
+    "together",
+    "out_of_fold",
+}
 SMALL = ["--epochs", "5", "--splits", "2", "--set", "hidden=8", "--set", "classifier_hidden=8", "--jobs", "1"]
 
 
@@ -336,3 +348,37 @@ def test_small_errors_are_not_shown_as_zero(tmp_path, here):  # noqa: F811
     assert code == 0, errors
     assert "0.00 ± 0.00" not in output
     assert "e-05" in output or "0.000" in output
+
+
+def test_folds_groups_and_floors_through_the_command(animals, here):  # noqa: F811
+    rows = list(csv.DictReader((animals / "part.nodes.csv").read_text().splitlines()))
+    with (animals / "herds.nodes.csv").open("w", newline="") as stream:
+        table = csv.DictWriter(stream, [*rows[0], "herd", "part"])
+        table.writeheader()
+        parts = ["train", "train", "valid", "test"]
+        table.writerows(row | {"herd": n // 4, "part": parts[n % 4]} for n, row in enumerate(rows))
+    (animals / "herds.csv").write_text((animals / "part.csv").read_text())
+    small = ["--label", "kind", "--epochs", "5", "--set", "hidden=8", "--jobs", "1"]
+    code, output, errors = here("train", "herds.csv", *small, "--group", "herd", "--out", "grouped", folder=animals)
+    assert code == 0, errors
+    assert "5 folds that keep the groups in 'herd' together" in errors
+    guessed = next(line for line in errors.splitlines() if "feature columns guessed" in line)
+    assert "herd" not in guessed
+    for words in ("95 % interval", "of each fold", "majority class", "features alone", "neighbours' vote", "recall %"):
+        assert words in output
+    assert "(paired over 48 nodes, at the 5 % level)." in output
+    assert "±" not in output
+    code, output, errors = here(
+        "train", "herds.csv", *small, "--split-column", "part", "--out", "given", "--json", folder=animals
+    )
+    assert code == 0, errors
+    found = json.loads(output)
+    assert (found["protocol"], found["test_std"], found["score"]["num_nodes"]) == ("given", None, 12)
+    code, output, errors = here("evaluate", "grouped", "herds.csv", "--group", "herd", folder=animals)
+    assert code == 2
+    code, _, errors = here("train", "herds.csv", *small, "--folds", "3", "--splits", "3", folder=animals)
+    assert code == 2
+    assert "--splits and --folds exclude each other" in errors
+    code, _, errors = here("train", "herds.csv", *small, "--split-column", "weight_kg", folder=animals)
+    assert code == 1
+    assert "must hold train, valid or test" in errors

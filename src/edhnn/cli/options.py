@@ -25,6 +25,12 @@ Source = Annotated[str, typer.Argument(metavar="NAME_OR_FILE", help="A catalogue
 DeviceName = Annotated[
     str, typer.Option("--device", help="Device of the model: cpu, cuda, cuda:1, mps, or auto for the fastest.")
 ]
+_split = partial(typer.Option, rich_help_panel="Splits")
+FoldCount = Annotated[
+    int | None, _split("--folds", min=3, help="Stratified folds; default: 5, and 10 --splits for the catalogue.")
+]
+GroupColumn = Annotated[str | None, _split("--group", help="Column of groups; a group is never divided among folds.")]
+SplitColumn = Annotated[str | None, _split("--split-column", help="Column with train, valid and test: the only split.")]
 SpreadsheetSafe = Annotated[
     bool,
     typer.Option("--spreadsheet-safe", help="Write ' before text that begins with = + - @ ' or a tab: no formulas."),

@@ -94,8 +94,9 @@ def evaluate_command(
     if as_json:
         print_json(scores)
         return
-    rows = [(name, number(value)) for name, value in scores.items() if not isinstance(value, dict | list)]
-    rows += [(f"{group}: {name}", number(value)) for group in ("mean", "std", "together") if scores[group]
+    groups = [group for group in ("mean", "std", "together", "out_of_fold") if scores[group]]
+    rows = [(name, number(value)) for name, value in scores.items() if isinstance(value, str | int | float)]
+    rows += [(f"{group.replace('_', ' ')}: {name}", number(value)) for group in groups
              for name, value in scores[group].items()]  # fmt: skip
     console().print(facts_table(f"{run} on {source}", rows))
 

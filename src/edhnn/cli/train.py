@@ -9,18 +9,30 @@ from typing import Annotated
 
 import typer
 
-from edhnn.cli.options import DeviceName, ReadOptions, with_read_options
-from edhnn.cli.output import Json, console, facts_table, print_json, print_message, print_notes
+from edhnn.cli.options import DeviceName, FoldCount, GroupColumn, ReadOptions, SplitColumn, with_read_options
+from edhnn.cli.output import (
+    Json,
+    console,
+    facts_table,
+    print_json,
+    print_line,
+    print_message,
+    print_notes,
+    print_table,
+    warnings_as_notes,
+)
 from edhnn.data.limits import size_in_words
 from edhnn.errors import MachineError, StoppedError, machine_errors
 from edhnn.io.files import check_folder
 from edhnn.runs.folder import RunFolder
-from edhnn.runs.plan import make_plan, parse_settings
+from edhnn.runs.plan import columns_of_splits, make_plan, parse_settings
 from edhnn.runs.presets import PresetName
 from edhnn.runs.results import RunSummary
 from edhnn.runs.run import train
+from edhnn.runs.scores import FLOOR_WORDS
 
 _RUNS = Path("runs")
+_CLASSES, _WORST = 8, 5
 
 
 @with_read_options
@@ -37,7 +49,12 @@ def train_command(
         typer.Option("--preset", help="Settings of the paper, of its code, or by rule; default: paper if available."),
     ] = None,
     config: Annotated[Path | None, typer.Option("--config", help="TOML file with model, options and train.")] = None,
-    splits: Annotated[int | None, typer.Option("--splits", min=1, help="Number of splits; default: 10.")] = None,
+    splits: Annotated[
+        int | None, typer.Option("--splits", min=1, help="Random splits of 50/25/25; default for the catalogue: 10.")
+    ] = None,
+    folds: FoldCount = None,
+    group: GroupColumn = None,
+    split_column: SplitColumn = None,
     epochs: Annotated[int | None, typer.Option("--epochs", min=1, help="Epochs per split; default: 500.")] = None,
     seed: Annotated[
         int | None, typer.Option("--seed", min=0, help="Seed of weights and dropout masks; default: 0.")
@@ -59,19 +76,30 @@ def train_command(
     options: ReadOptions,
 ) -> None:
     """Train a model on several splits and write a run folder with its models, predictions and a report."""
-    dataset = options.read(source)
+    dataset = options.read(source, attributes=columns_of_splits(config, group, split_column))
     print_notes(dataset.provenance.notes)
     chosen = {} if epochs is None else {"epochs": epochs}
     chosen |= parse_settings(settings or [])
-    plan = make_plan(dataset, model, preset=preset, splits=splits, seed=seed, settings=chosen, file=config)
+    plan = make_plan(
+        dataset,
+        model,
+        preset=preset,
+        splits=splits,
+        folds=folds,
+        group=group,
+        split_column=split_column,
+        seed=seed,
+        settings=chosen,
+        file=config,
+    )
     folder = out or _default_folder(f"{dataset.name}-{plan.model}", resume=resume)
     check_folder(folder)
     if not as_json:
         print_message(
-            f"{plan.model} on {dataset.name}, {plan.num_splits} splits, {plan.train.epochs} epochs; {plan.origin}"
+            f"{plan.model} on {dataset.name}, {plan.protocol_words}, {plan.train.epochs} epochs; {plan.origin}"
         )
     try:
-        with machine_errors():
+        with machine_errors(), warnings_as_notes():
             summary = train(dataset, plan, out=folder, resume=resume, jobs=jobs, tensorboard=tensorboard, device=device)
     except StoppedError as stopped:
         print_message(f"{stopped} Resume with: {_resume_command(folder)}")
@@ -105,13 +133,22 @@ def _resume_command(folder: Path) -> str:
 
 
 def _print(summary: RunSummary) -> None:
-    unit = "" if summary.task == "regression" else " %"
     memory = "-" if summary.peak_memory is None else size_in_words(summary.peak_memory)
     metric = summary.metric.replace("_", " ")
-    scores = " ".join(f"{value:.1f}" if unit else f"{value:.3g}" for value in summary.test)
+    scores = " ".join(f"{value:.1f}" if summary.unit else f"{value:.3g}" for value in summary.test)
+    interval = [] if summary.interval is None else [("95 % interval", summary.interval)]
+    floors = [
+        (
+            FLOOR_WORDS[floor.name][0],
+            "skipped" if floor.value is None else f"{summary.shown(floor.value)}{summary.unit}",
+        )
+        for floor in summary.floors
+    ]
     rows = [
-        (f"test {metric}", f"{summary.shown(summary.test_mean)} ± {summary.shown(summary.test_std)}{unit}"),
-        ("of each split", scores),
+        (f"test {metric}", summary.headline),
+        *interval,
+        *([] if len(summary.test) == 1 else [(f"of each {summary.piece}", scores)]),
+        *floors,
         ("selected epochs", " ".join(map(str, summary.best_epoch))),
         ("parameters", f"{summary.num_parameters:,}"),
         ("time", f"{summary.seconds:.1f} s, {summary.jobs} at a time"),
@@ -119,4 +156,26 @@ def _print(summary: RunSummary) -> None:
         ("run", summary.run),
     ]
     console().print(facts_table(f"{summary.model} on {summary.dataset}", rows))
+    _print_classes(summary)
+    for line in (summary.verdict, *(f"{FLOOR_WORDS[floor.name][0]} skipped: {floor.skipped}" for floor in summary.floors
+                                    if floor.skipped)):  # fmt: skip
+        if line:
+            print_line(line)
     print_message(f"report: {Path(summary.run) / 'report.html'}")
+
+
+def _print_classes(summary: RunSummary) -> None:
+    """Print precision and recall by class; of many classes those of the lowest recall."""
+    classes, title = summary.classes, ""
+    if len(classes) > _CLASSES:
+        known = [one for one in classes if one.recall is not None]
+        classes = sorted(known, key=lambda one: one.recall or 0.0)[:_WORST]
+        title = f"{len(classes)} classes of the lowest recall, of {len(summary.classes)}"
+    if classes:
+        numbers = ("precision %", "recall %", "nodes")
+        rows = [(one.name, _percent(one.precision), _percent(one.recall), one.support) for one in classes]
+        print_table(("class", *numbers), rows, right=numbers, title=title or None)
+
+
+def _percent(value: float | None) -> str:
+    return "-" if value is None else f"{value:.1f}"

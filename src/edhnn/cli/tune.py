@@ -10,16 +10,26 @@ from typing import Annotated
 import typer
 
 from edhnn.cli.flags import translate_arguments
-from edhnn.cli.options import DeviceName, ReadOptions, check_targets, with_read_options
-from edhnn.cli.output import Json, print_json, print_message, print_notes, print_table
+from edhnn.cli.options import (
+    DeviceName,
+    FoldCount,
+    GroupColumn,
+    ReadOptions,
+    SplitColumn,
+    check_targets,
+    is_catalogue_name,
+    with_read_options,
+)
+from edhnn.cli.output import Json, print_json, print_message, print_notes, print_table, warnings_as_notes
 from edhnn.errors import StoppedError, UsageError
 from edhnn.io.files import check_folder, refuse_broken_link
 from edhnn.parallel import catch_signals
-from edhnn.runs.plan import make_plan, parse_settings
+from edhnn.runs.plan import columns_of_splits, make_plan, parse_settings
 from edhnn.tuning.run import tune
 from edhnn.tuning.search import Search, Space, TuningResult, write_winner
 
 _BEST = 8
+_CATALOGUE_SPLITS = 3
 
 
 @with_read_options
@@ -33,7 +43,13 @@ def tune_command(
     space: Annotated[
         Space, typer.Option("--space", help="The paper's grid of depth and width, or all sizes, dropout and rates.")
     ] = "paper",
-    splits: Annotated[int, typer.Option("--splits", min=1, help="Splits to average the score over.")] = 3,
+    splits: Annotated[
+        int | None,
+        typer.Option("--splits", min=1, help="Random splits to average the score over; default: 3 for the catalogue."),
+    ] = None,
+    folds: FoldCount = None,
+    group: GroupColumn = None,
+    split_column: SplitColumn = None,
     epochs: Annotated[int | None, typer.Option("--epochs", min=1, help="Epochs per split; default: 500.")] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of trials, weights and dropout masks.")] = 0,
     settings: Annotated[
@@ -62,11 +78,22 @@ def tune_command(
 ) -> None:
     """Search settings of a model by validation scores; test labels are not read. The same command resumes a search."""
     check_targets(out, overwrite=force)
-    dataset = options.read(source)
+    dataset = options.read(source, attributes=columns_of_splits(None, group, split_column))
     print_notes(dataset.provenance.notes)
+    if (splits, folds, group, split_column) == (None,) * 4 and is_catalogue_name(source):
+        splits = _CATALOGUE_SPLITS
     fixed = parse_settings(settings or [])
     training = {} if epochs is None else {"epochs": epochs}
-    plan = make_plan(dataset, model, splits=splits, seed=seed, settings=training | fixed)
+    plan = make_plan(
+        dataset,
+        model,
+        splits=splits,
+        folds=folds,
+        group=group,
+        split_column=split_column,
+        seed=seed,
+        settings=training | fixed,
+    )
     search = Search(plan=plan, trials=trials, space=space, fixed=tuple(sorted(fixed)), prune=prune)
     study = storage or str(Path("tune") / f"{dataset.name}-{plan.model}.db".replace("/", "-"))
     _check_storage(study)
@@ -75,10 +102,11 @@ def tune_command(
         print_message(f"note: '{old}' is a study of an earlier version and is not read; a new study starts")
     if not as_json:
         print_message(
-            f"{plan.model} on {dataset.name}, space {space}, {splits} splits, {plan.train.epochs} epochs; in {study}"
+            f"{plan.model} on {dataset.name}, space {space}, {plan.protocol_words}, {plan.train.epochs} epochs; "
+            f"in {study}"
         )
     try:
-        with catch_signals() as stop:
+        with catch_signals() as stop, warnings_as_notes():
             result = tune(dataset, search, storage=study, jobs=jobs, should_stop=stop, device=device)
     except StoppedError as stopped:
         print_message(f"{stopped} Resume with: {shlex.join(['edhnn', *sys.argv[1:]])}")

@@ -176,9 +176,9 @@ class ColumnRequest:
         label, features = self.label or (), self.features or ()
         for name in self.attributes:
             if name in label or name in features:
+                kind = "label" if name in label else "feature"
                 raise UsageError(
-                    f"The column '{name}' is a {'label' if name in label else 'feature'}, so it cannot also be a "
-                    "column of groups or of splits."
+                    f"The column '{name}' is a {kind}, so it cannot also be a column of groups or of splits."
                 )
         for name, times in Counter((*label, *features)).items():
             if times > 1:

@@ -173,6 +173,11 @@ class NodeDataset:
         return f"NodeDataset('{self.name}', {facts}, features={self.num_features}, {labels})"
 
 
+def class_name(dataset: NodeDataset, number: int) -> str:
+    """Return the name of a class, or its number as text."""
+    return str(number if dataset.class_names is None else dataset.class_names[number])
+
+
 def merged_note(hypergraph: Hypergraph) -> tuple[str, ...]:
     """Return a note about merged memberships, or an empty tuple if none were merged."""
     merged = hypergraph.merged_memberships

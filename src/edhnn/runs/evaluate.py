@@ -71,10 +71,11 @@ def evaluate_run(
         device: The device that runs the models.
 
     Returns:
-        ``mean`` and ``std`` of each metric over the models, ``each`` model's metrics, and ``together``, the metrics of
-        the mean answer (``None`` on the run's own data, and if no node is new to all models). ``num_nodes`` is the
-        number of nodes that count for the first model, ``seen`` the number of labelled nodes that do not count for one
-        of the models.
+        ``mean`` and ``std`` of each metric over the models (``std`` is ``None`` for one model), and ``each`` model's
+        metrics. ``together`` has the metrics of the mean answer (``None`` on the run's own data, and if no node is new
+        to all models). ``out_of_fold`` has the metrics over all labelled nodes of a run with folds on its own data,
+        each answered by the model that has not seen it; else it is ``None``. ``num_nodes`` is the number of nodes that
+        count for the first model, ``seen`` the number of labelled nodes that do not count for one of the models.
 
     Raises:
         DataError: if there are no labels, or none counts for a model, or features, classes or task do not match, or
@@ -114,7 +115,10 @@ def evaluate_run(
         member.objective.metrics(output[test], y[test])
         for member, output, test in zip(models.members, outputs, tests, strict=True)
     ]
-    together = None
+    together = out_of_fold = None
+    if run is not None and same_data and split is None and run.plan()[0].protocol == "folds":
+        answers = [answer[test] for answer, test in zip(models.answers_from(outputs), tests, strict=True)]
+        out_of_fold = models.first.objective.answer_metrics(torch.cat(answers), y[torch.cat(tests)])
     if not same_data and not bool(by_any.all()):
         new = known[~by_any]
         together = models.first.objective.answer_metrics(mean_of(models.answers_from(outputs))[new], y[new])
@@ -126,9 +130,12 @@ def evaluate_run(
             "seen": int(by_any.sum()),
             "models": len(each),
             "mean": {name: statistics.fmean(metrics[name] for metrics in each) for name in each[0]},
-            "std": {name: _deviation([metrics[name] for metrics in each]) for name in each[0]},
+            "std": {name: _deviation([metrics[name] for metrics in each]) for name in each[0]}
+            if len(each) > 1
+            else None,
             "each": each,
             "together": together,
+            "out_of_fold": out_of_fold,
         }
     )
 
@@ -142,4 +149,4 @@ def _origin(path: Path, split: int | None, count: int) -> tuple[RunFolder | None
 
 
 def _deviation(values: Sequence[float]) -> float:
-    return statistics.stdev(values) if len(values) > 1 and all(map(math.isfinite, values)) else 0.0
+    return statistics.stdev(values) if all(map(math.isfinite, values)) else math.nan

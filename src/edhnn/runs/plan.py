@@ -8,14 +8,14 @@ from functools import cached_property
 from importlib.metadata import version
 from operator import index
 from pathlib import Path
-from typing import Annotated, Any, Final, final
+from typing import Annotated, Any, Final, Literal, final
 
 import msgspec
 
 from edhnn.configuration import Natural, configure
 from edhnn.data.dataset import NodeDataset, Task
 from edhnn.data.fingerprints import NodeHashes, dataset_sha256, nodes_sha256, splits_sha256
-from edhnn.data.splits import Split, random_splits
+from edhnn.data.splits import LEAST_FOLDS, Drawn, Split, given_split, most_folds, random_splits, stratified_folds
 from edhnn.datasets.registry import default_splits, is_catalogued
 from edhnn.errors import DataError, UsageError, unknown_name
 from edhnn.io.files import need_utf8, read_document
@@ -31,6 +31,9 @@ from edhnn.typing import JsonObject
 
 RUN_FORMAT: Final = 1
 _MAX_SPLITS: Final = 10_000
+_PAPER_SPLITS: Final = 10
+Protocol = Literal["splits", "folds", "given"]
+"""How nodes are divided: random splits of 50/25/25, stratified folds, or a column of the user."""
 
 
 @final
@@ -42,9 +45,13 @@ class Plan:
         model: The model's name.
         options: Its options; the others keep their defaults.
         train: The training configuration.
-        num_splits: Number of splits.
+        num_splits: Number of splits or folds.
         seed: Seed of initial weights and dropout masks. Splits do not depend on it, so that runs can be compared.
         origin: The source of the sizes, as text: ``preset paper``.
+        protocol: ``splits`` draws random splits of 50/25/25, ``folds`` tests every labelled node once, ``given`` reads
+            one split from a node attribute.
+        group: With folds, a node attribute: nodes with the same value are in the same fold.
+        split_column: With ``given``, the node attribute with the values train, valid and test.
 
     Raises:
         UsageError: if the model does not exist, or an option or a value is invalid.
@@ -56,6 +63,9 @@ class Plan:
     num_splits: int = 10
     seed: int = 0
     origin: str = "defaults"
+    protocol: Protocol = "splits"
+    group: str | None = None
+    split_column: str | None = None
 
     def __post_init__(self) -> None:
         config = self.config  # raises for an unknown model or option and for an invalid value
@@ -70,6 +80,39 @@ class Plan:
             raise UsageError(f"A run needs at least 1 split. Got {self.num_splits}.")
         if self.num_splits > _MAX_SPLITS:
             raise UsageError(f"A run may have at most {_MAX_SPLITS} splits. Got {self.num_splits}.")
+        if self.protocol == "folds" and self.num_splits < LEAST_FOLDS:
+            raise UsageError(f"`folds=` must be at least {LEAST_FOLDS}. Got {self.num_splits}.")
+        if self.group is not None and self.protocol != "folds":
+            raise UsageError("`group=` needs folds. Leave out `splits=` and `split_column=`.")
+        if (self.split_column is not None) != (self.protocol == "given") or (
+            self.protocol == "given" and self.num_splits != 1
+        ):
+            raise UsageError("A given split is one split and needs `split_column=`.")
+
+    def draw_splits(self, dataset: NodeDataset) -> Drawn:
+        """Draw the splits of the plan.
+
+        Returns:
+            The splits, and notes for the user, such as classes with few nodes.
+
+        Raises:
+            DataError: if there are too few labelled nodes or groups, or the column of splits has other values.
+            UsageError: if a column does not exist.
+        """
+        if self.protocol == "folds":
+            return stratified_folds(dataset, self.num_splits, group=self.group)
+        if self.split_column is not None:
+            return given_split(dataset, self.split_column)
+        return Drawn(choose_splits(dataset, self.num_splits))
+
+    @property
+    def protocol_words(self) -> str:
+        """The protocol in words: ``5 folds``."""
+        if self.split_column is not None:
+            return f"the split in '{self.split_column}'"
+        groups = "" if self.group is None else f" that keep the groups in '{self.group}' together"
+        name = "fold" if self.protocol == "folds" else "split"
+        return f"{self.num_splits} {name}{'' if self.num_splits == 1 else 's'}{groups}"
 
     @cached_property
     def config(self) -> Any:
@@ -129,7 +172,14 @@ class Plan:
             "splits_sha256": splits_sha256(splits),
             "seed": self.seed,
             "origin": self.origin,
+            **self.protocol_fields,
         }
+
+    @property
+    def protocol_fields(self) -> JsonObject:
+        """The fields of ``config.json`` about the protocol; none for random splits, as in earlier versions."""
+        fields = {"protocol": self.protocol, "group": self.group, "split_column": self.split_column}
+        return {} if self.protocol == "splits" else {name: value for name, value in fields.items() if value is not None}
 
 
 class _Plan(msgspec.Struct):
@@ -141,6 +191,9 @@ class _Plan(msgspec.Struct):
     num_splits: Annotated[int, msgspec.Meta(ge=1, le=_MAX_SPLITS)]
     seed: int
     origin: str
+    protocol: Protocol = "splits"
+    group: str | None = None
+    split_column: str | None = None
 
 
 class RecordedDataset(msgspec.Struct):
@@ -167,7 +220,7 @@ def plan_from_json(record: JsonObject) -> Plan:
 
 
 def choose_splits(dataset: NodeDataset, count: int) -> list[Split]:
-    """Choose the default splits: 50 % train, 25 % validation, 25 % test of the labelled nodes. Paper: Section 4.1.
+    """Choose the paper's splits: 50 % train, 25 % validation, 25 % test of the labelled nodes. Paper: Section 4.1.
 
     Datasets of the catalogue have frozen splits. For other datasets they are drawn in the same way, with seed 0.
     """
@@ -184,21 +237,31 @@ def make_plan(
     *,
     preset: PresetName | None = None,
     splits: int | None = None,
+    folds: int | None = None,
+    group: str | None = None,
+    split_column: str | None = None,
     seed: int | None = None,
     settings: Mapping[str, Any] | None = None,
     file: Path | str | None = None,
 ) -> Plan:
     """Plan a run for a dataset like ``edhnn train``. Values of the file override the preset, arguments override both.
 
+    Datasets of the catalogue, and the presets ``paper`` and ``official``, have ten random splits. Other data have five
+    stratified folds, fewer if there are few labelled nodes.
+
     Args:
         dataset: The dataset.
         model: The model; by default the file's, else ``ed-hnn``.
         preset: The source of the sizes: ``paper``, ``official`` or ``auto``; by default ``paper`` if it has the
             dataset, else ``auto``.
-        splits: Number of splits; by default the file's, else 10.
+        splits: Number of random splits of 50/25/25.
+        folds: Number of stratified folds, each of which tests once.
+        group: A node attribute: nodes with the same value are in the same fold.
+        split_column: A node attribute with the values train, valid and test: the only split.
         seed: Seed of weights and dropout masks; by default the file's, else 0.
         settings: Options of the model and fields of `TrainConfig`, by name.
-        file: A TOML file with ``model``, ``preset``, ``splits``, ``seed`` and the tables ``[options]`` and ``[train]``.
+        file: A TOML file with ``model``, ``preset``, ``splits``, ``folds``, ``group``, ``split_column``, ``seed`` and
+            the tables ``[options]`` and ``[train]``.
 
     Raises:
         UsageError: if a name is unknown or a value is invalid.
@@ -233,14 +296,63 @@ def make_plan(
         model=sizes.model,
         options={**sizes.options, **options},
         train=configure(TrainConfig, {**sizes.train, **train}),
-        num_splits=content.get("splits", 10) if splits is None else splits,
         seed=content.get("seed", 0) if seed is None else seed,
         origin=sizes.origin + (f"; given: {changed}" if changed else ""),
+        **_protocol(dataset, preset or content.get("preset"), content, splits, folds, group, split_column),
     )
 
 
+def _protocol(
+    dataset: NodeDataset,
+    preset: str | None,
+    content: Mapping[str, Any],
+    splits: int | None,
+    folds: int | None,
+    group: str | None,
+    split_column: str | None,
+) -> dict[str, Any]:
+    """Return the fields of a plan about its splits. Arguments override the file."""
+    if splits is None and split_column is None:
+        group = content.get("group") if group is None else group
+        if folds is None:
+            splits, folds, split_column = (content.get(name) for name in ("splits", "folds", "split_column"))
+    given = {"splits": splits, "folds": folds, "split_column": split_column}
+    names = [f"`{name}=`" for name, value in given.items() if value is not None]
+    if len(names) > 1:
+        raise UsageError(f"{' and '.join(names)} exclude each other. Give one of them.")
+    if split_column is not None:
+        return {"protocol": "given", "num_splits": 1, "split_column": split_column, "group": group}
+    paper = is_catalogued(dataset) or preset in ("paper", "official")
+    if splits is not None or (paper and folds is None and group is None):
+        return {"num_splits": _PAPER_SPLITS if splits is None else splits, "group": group}
+    count = most_folds(dataset, group) if folds is None else folds
+    return {"protocol": "folds", "num_splits": count, "group": group}
+
+
 TRAIN_FIELDS: Final = tuple(option.name for option in fields(TrainConfig))
-_KEYS: Final = {"model": str, "preset": str, "splits": int, "seed": int, "options": dict, "train": dict}
+_KEYS: Final = {
+    "model": str,
+    "preset": str,
+    "splits": int,
+    "folds": int,
+    "group": str,
+    "split_column": str,
+    "seed": int,
+    "options": dict,
+    "train": dict,
+}
+
+
+def columns_of_splits(file: Path | str | None, *named: str | None) -> list[str]:
+    """Return the columns of groups and of splits that arguments or a plan's file name. They must not become features.
+
+    Args:
+        file: The plan's file, if any.
+        named: The columns that arguments name; ``None`` is ignored.
+    """
+    content = {} if file is None else _read_file(Path(file))
+    found = [*named, content.get("group"), content.get("split_column")]
+    return list(dict.fromkeys(name for name in found if name is not None))
 
 
 def _read_file(path: Path) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """The results of a run as files: predictions, pictures, a summary and a page.
 
-The summary has the mean and the sample standard deviation over the splits. Paper: Table 2's entries.
+The summary has the mean and the sample standard deviation over the splits (Paper: Table 2's entries), the score over
+all test nodes with an interval, floors beside it, and precision and recall by class (`edhnn.runs.scores`).
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from edhnn.io.tables.writer import id_column, write_table
 from edhnn.runs.folder import RunFolder, TrainedSplit
 from edhnn.runs.plan import Plan
 from edhnn.runs.predict import mean_of
+from edhnn.runs.scores import FLOOR_WORDS, ClassScore, FloorScore, Score, Scores, score_run, verdict_words
 from edhnn.training.objective import labels_of
 from edhnn.training.pretrained import Pretrained
 from edhnn.typing import IntArray, JsonObject
@@ -48,7 +50,7 @@ class RunSummary:
         task: The task.
         metric: Metric of the values below: accuracy, micro-F1 (both in percent), or an error in units of the labels.
         test_mean: Mean over the splits of the test metric at the selected epoch.
-        test_std: Its sample standard deviation; 0 with one split.
+        test_std: Its sample standard deviation; ``None`` with one split.
         test: The test metric of each split.
         valid: The validation metric of each split at that epoch.
         best_epoch: The selected epoch of each split.
@@ -61,6 +63,11 @@ class RunSummary:
         kernels: The kernels that ran.
         origin: Source of the model's sizes.
         run: The run folder.
+        protocol: ``splits`` (random), ``folds`` or ``given``.
+        score: The metric over all test nodes, with an interval if each is a test node of one split only.
+        floors: The same for the majority class, the features alone and a vote of the neighbours.
+        classes: Precision and recall by class.
+        notes: What the user should know about the splits.
     """
 
     dataset: str
@@ -68,7 +75,7 @@ class RunSummary:
     task: str
     metric: str
     test_mean: float
-    test_std: float
+    test_std: float | None
     test: list[float]
     valid: list[float]
     best_epoch: list[int]
@@ -81,10 +88,45 @@ class RunSummary:
     kernels: str
     origin: str
     run: str
+    protocol: str
+    score: Score
+    floors: list[FloorScore]
+    classes: list[ClassScore]
+    notes: list[str]
 
     def shown(self, value: float) -> str:
         """Format a value of the metric: two decimals of a percentage, four digits of an error."""
         return f"{value:.4g}" if self.task == "regression" else f"{value:.2f}"
+
+    @property
+    def unit(self) -> str:
+        """The unit of the metric."""
+        return "" if self.task == "regression" else " %"
+
+    @property
+    def headline(self) -> str:
+        """The score in words: over all test nodes of folds, else the mean and the deviation over splits."""
+        if self.protocol == "folds":
+            return f"{self.shown(self.score.value)}{self.unit}"
+        deviation = "" if self.test_std is None else f" ± {self.shown(self.test_std)}"
+        return f"{self.shown(self.test_mean)}{deviation}{self.unit}"
+
+    @property
+    def interval(self) -> str | None:
+        """The interval of the score in words, if there is one."""
+        if self.score.low is None or self.score.high is None:
+            return None
+        return f"{self.shown(self.score.low)} to {self.shown(self.score.high)}{self.unit}"
+
+    @property
+    def verdict(self) -> str:
+        """What the comparisons with the floors show."""
+        return verdict_words(self.floors, self.score.num_nodes)
+
+    @property
+    def piece(self) -> str:
+        """The word for one of the splits: split or fold."""
+        return "fold" if self.protocol == "folds" else "split"
 
     def to_json(self) -> JsonObject:
         """Return the summary as JSON."""
@@ -100,10 +142,13 @@ def write_results(
     dataset: NodeDataset,
     splits: Sequence[Split],
     trained: Sequence[TrainedSplit],
+    notes: Sequence[str] = (),
     *,
     start: float,
 ) -> RunSummary:
     """Write the results of a finished run: all epochs, predictions, pictures, summary and page.
+
+    With folds, ``out-of-fold.csv`` has every labelled node with the answer of the model that has not seen it.
 
     Args:
         folder: The run's folder.
@@ -113,19 +158,30 @@ def write_results(
         dataset: The dataset.
         splits: The splits.
         trained: The trained splits.
+        notes: Notes about the splits.
         start: Start of the call, by `time.perf_counter`.
     """
     with atomic_file(folder.path / "metrics.jsonl") as temporary, temporary.open("wb") as stream:
         for number in range(len(splits)):
             stream.write(folder.split(number).metrics.read_bytes())
     answers = [split.model.objective.answers(split.outputs) for split in trained]
-    table = prediction_table(
-        dataset, mean_of(answers), trained[0].model, held_out=_held_out(answers, splits), labels=True
-    )
+    first, held_out = trained[0].model, _held_out(answers, splits)
+    table = prediction_table(dataset, mean_of(answers), first, held_out=held_out, labels=True)
     write_table(table, folder.path / "predictions.csv")
+    if plan.protocol == "folds":
+        write_table(_out_of_fold_table(dataset, held_out, first, splits), folder.path / "out-of-fold.csv")
+    objectives = [split.model.objective for split in trained]
+    scores = score_run(dataset, splits, objectives, answers, class_names(first), group=plan.group)
     pictures = _write_pictures(folder, f"{plan.model} on {dataset.name}", dataset, splits, trained, answers)
     summary = _summarise(
-        folder, plan, dataset, [split.result for split in trained], environment, time.perf_counter() - start
+        folder,
+        plan,
+        dataset,
+        [split.result for split in trained],
+        environment,
+        scores,
+        notes,
+        time.perf_counter() - start,
     )
     _write_page(summary, record, environment, pictures, folder.path / "report.html")
     write_json(summary.to_json(), folder.path / "summary.json")
@@ -138,6 +194,8 @@ def _summarise(
     dataset: NodeDataset,
     results: Sequence[JsonObject],
     environment: JsonObject,
+    scores: Scores,
+    notes: Sequence[str],
     seconds: float,
 ) -> RunSummary:
     task, metric = str(dataset.task), results[0]["metric"]
@@ -153,7 +211,7 @@ def _summarise(
         task=task,
         metric=metric,
         test_mean=statistics.fmean(test),
-        test_std=statistics.stdev(test) if len(test) > 1 else 0.0,
+        test_std=statistics.stdev(test) if len(test) > 1 else None,
         test=test,
         valid=valid,
         best_epoch=[result["best_epoch"] for result in results],
@@ -166,6 +224,11 @@ def _summarise(
         kernels=kernels.active(),
         origin=plan.origin,
         run=str(folder.path),
+        protocol=plan.protocol,
+        score=scores.score,
+        floors=scores.floors,
+        classes=scores.classes,
+        notes=list(notes),
     )
 
 
@@ -177,6 +240,15 @@ def _held_out(answers: Sequence[Tensor], splits: Sequence[Split]) -> Tensor:
         total[split.test] += answer[split.test].double()
         times[split.test] += 1
     return torch.where(times > 0, total / times, torch.nan)
+
+
+def _out_of_fold_table(dataset: NodeDataset, held_out: Tensor, model: Pretrained, splits: Sequence[Split]) -> pa.Table:
+    """Make a table with a row per labelled node: the answer of the model that has not seen it, and its fold."""
+    fold = torch.full((dataset.hypergraph.num_nodes,), -1)
+    for number, split in enumerate(splits):
+        fold[split.test] = number
+    table = prediction_table(dataset, held_out, model, labels=True)
+    return table.append_column("fold", pa.array(fold.numpy())).filter(pa.array((fold >= 0).numpy()))
 
 
 def _write_pictures(
@@ -202,7 +274,7 @@ def _write_pictures(
     else:
         names = class_names(model)
         counts = _confusion(answers, splits, y, len(names))
-        errors = pictures.confusion_picture(counts, names, f"{title}: test nodes of all splits")
+        errors = pictures.confusion_picture(counts, names, f"{title}: all test nodes")
     files = [folder.path / "learning-curve.png", folder.path / "confusion.png"]
     for figure, path in zip((curves, errors), files, strict=True):
         save_figure(figure, path)
@@ -290,7 +362,8 @@ def _write_page(
     )
     page = templates.get_template("report.html.j2").render(
         summary=summary,
-        unit="" if summary.task == "regression" else " %",
+        unit=summary.unit,
+        floor_words=FLOOR_WORDS,
         memory="-" if summary.peak_memory is None else size_in_words(summary.peak_memory),
         pictures={picture.stem: base64.b64encode(picture.read_bytes()).decode() for picture in pictures},
         splits=list(zip(summary.test, summary.valid, summary.best_epoch, summary.split_seconds, strict=True)),

@@ -22,6 +22,7 @@ import os
 import shutil
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict, replace
@@ -41,7 +42,7 @@ from edhnn.io.tensors import read_training_data, write_training_data
 from edhnn.parallel import catch_signals, locked, run_processes
 from edhnn.runs.environment import describe_environment
 from edhnn.runs.folder import RunFolder, SplitFolder, TrainedSplit, read_metrics, read_split, write_nodes
-from edhnn.runs.plan import Plan, choose_splits
+from edhnn.runs.plan import Plan, make_plan
 from edhnn.runs.results import RunSummary, write_results
 from edhnn.runs.tensorboard import check_tensorboard, tensorboard_events
 from edhnn.runtime import runtime_settings
@@ -79,12 +80,13 @@ def train(
 
     Args:
         dataset: Hypergraph, features and labels.
-        plan: Model, sizes, training, number of splits and seed; by default ED-HNN and the paper's protocol.
+        plan: Model, sizes, training, splits and seed; by default that of `make_plan`.
         out: The run folder.
         resume: Resume the run in the folder. It must have the same settings. Finished splits are not trained again.
         jobs: Number of splits trained at the same time, each in a process of one thread; by default `choose_jobs`
             decides. With 1 this process trains them, with all threads of torch.
-        splits: The splits; by default those of `choose_splits`.
+        splits: The splits; by default those of the plan. A note about them, such as classes with few nodes, is a
+            warning.
         tensorboard: Write events for TensorBoard during training, in the run folder's ``tensorboard``.
         device: The device: ``cpu``, ``cuda``, ``mps``, ... or ``auto``. It is not part of the plan: a run may be
             resumed on another device, and its files can be read on every machine.
@@ -97,16 +99,20 @@ def train(
         StoppedError: after Ctrl-C or termination; ``resume=True`` continues.
     """
     start = time.perf_counter()
-    plan = plan or Plan()
+    plan = plan or make_plan(dataset)
     target = find_device(device)
     if tensorboard:
         check_tensorboard()
     check_trainable(dataset)
-    splits = choose_splits(dataset, plan.num_splits) if splits is None else splits
+    notes: tuple[str, ...] = ()
+    if splits is None:
+        splits, notes = plan.draw_splits(dataset)
+        for note in notes:
+            warnings.warn(note, stacklevel=2)
     if len(splits) != plan.num_splits:
         raise UsageError(f"The plan needs {plan.num_splits} splits. Got {len(splits)}.")
     for number, split in enumerate(splits):
-        check_split(dataset, split, number)
+        check_split(dataset, split, number, every_class=plan.protocol == "splits")
     if jobs is not None and jobs < 1:
         raise UsageError(f"`jobs=` must be at least 1. Got {jobs}.")
     inputs = make_inputs(dataset, plan.train).to(target)
@@ -145,7 +151,7 @@ def train(
         everything = [
             trained.get(number) or read_split(folder, number, inputs, dataset, nodes) for number in range(len(splits))
         ]
-        return write_results(folder, plan, record, environment, dataset, splits, everything, start=start)
+        return write_results(folder, plan, record, environment, dataset, splits, everything, notes, start=start)
 
 
 def train_split(

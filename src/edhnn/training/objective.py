@@ -18,7 +18,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from edhnn import kernels
-from edhnn.data.dataset import UNLABELLED, NodeDataset, Task
+from edhnn.data.dataset import UNLABELLED, NodeDataset, Task, class_name
 from edhnn.data.splits import Split
 from edhnn.errors import DataError
 from edhnn.training.config import RegressionLoss
@@ -237,7 +237,7 @@ def check_trainable(dataset: NodeDataset) -> None:
     if dataset.task == "classification":
         used = torch.unique(y[y >= 0]).tolist()
         if len(used) < 2:
-            problem = f"Only '{_class_name(dataset, used[0])}' occurs" if used else "All nodes are unlabelled"
+            problem = f"Only '{class_name(dataset, used[0])}' occurs" if used else "All nodes are unlabelled"
             raise DataError(
                 f"Training needs nodes of at least 2 classes. {problem} in '{dataset.name}'.",
                 remedy="Name another label with `label=`, or learn real values with `task='regression'`.",
@@ -285,7 +285,9 @@ def check_features(dataset: NodeDataset, converted: Tensor | None = None) -> Non
     )
 
 
-def check_split(dataset: NodeDataset, split: Split, number: int, *, test: bool = True) -> None:
+def check_split(
+    dataset: NodeDataset, split: Split, number: int, *, test: bool = True, every_class: bool = True
+) -> None:
     """Check that the parts of a split are disjoint node numbers with labels, and that no class lacks training nodes.
 
     Args:
@@ -293,6 +295,7 @@ def check_split(dataset: NodeDataset, split: Split, number: int, *, test: bool =
         split: The split.
         number: Its number, for messages.
         test: Check the test part too.
+        every_class: Check that no class lacks training nodes. Folds and given splits name such classes in a note.
 
     Raises:
         DataError: if not; the message names the part.
@@ -313,6 +316,8 @@ def check_split(dataset: NodeDataset, split: Split, number: int, *, test: bool =
     if dataset.task != "classification":
         check_targets(dataset, split.train, f"the training nodes of split {number}")
         return
+    if not every_class:
+        return
     y_train = y[split.train]
     in_all = torch.bincount(y[y >= 0], minlength=1)
     in_training = torch.bincount(y_train[y_train >= 0], minlength=len(in_all))
@@ -320,7 +325,7 @@ def check_split(dataset: NodeDataset, split: Split, number: int, *, test: bool =
     if missing:
         more = f" (and {len(missing) - 1} more classes)" if len(missing) > 1 else ""
         raise DataError(
-            f"Every class must occur among the training nodes of each split. Class '{_class_name(dataset, missing[0])}'"
+            f"Every class must occur among the training nodes of each split. Class '{class_name(dataset, missing[0])}'"
             f" ({int(in_all[missing[0]])} nodes) is missing in split {number}{more}.",
             remedy="Label more nodes of it, leave them unlabelled, or train fewer `splits=`.",
         )
@@ -343,7 +348,3 @@ def _check_numbers(part: object, what: str, nodes: int) -> None:
 def feature_name(dataset: NodeDataset, column: int) -> str:
     """Return the name of a feature column, or its number."""
     return str(column if dataset.feature_names is None else dataset.feature_names[column])
-
-
-def _class_name(dataset: NodeDataset, number: int) -> str:
-    return str(number if dataset.class_names is None else dataset.class_names[number])

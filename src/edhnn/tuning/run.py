@@ -15,6 +15,7 @@ import shutil
 import statistics
 import tempfile
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, replace
@@ -31,7 +32,7 @@ from edhnn.io.files import DelayedBar
 from edhnn.io.tensors import read_training_data, write_training_data
 from edhnn.parallel import locked, run_processes
 from edhnn.runs.folder import read_splits, write_splits
-from edhnn.runs.plan import Plan, choose_splits, plan_from_json
+from edhnn.runs.plan import Plan, plan_from_json
 from edhnn.runs.run import choose_jobs
 from edhnn.training.config import TrainConfig
 from edhnn.training.inputs import Device, find_device, make_inputs
@@ -69,7 +70,8 @@ def tune(
             it at the same time.
         jobs: Number of trials at the same time, each in a process of one thread; by default 1 for the wide space, and
             `choose_jobs` decides for the grid. With 1 this process trains them, with all threads of torch.
-        splits: The splits; by default those of `choose_splits`. Labels of their test parts are not read.
+        splits: The splits; by default those of the plan. Labels of a split's test part are not read in that split. A
+            note about the splits is a warning.
         should_stop: Called after every epoch; if it returns true, the search stops.
         device: The device: ``cpu``, ``cuda``, ``mps``, ... or ``auto``. It is not part of the search.
 
@@ -93,10 +95,15 @@ def tune(
         raise UsageError(f"`trials=` must be at least 1. Got {search.trials}.")
     if jobs is not None and jobs < 1:
         raise UsageError(f"`jobs=` must be at least 1. Got {jobs}.")
-    splits = choose_splits(dataset, search.plan.num_splits) if splits is None else splits
+    if splits is None:
+        splits, notes = search.plan.draw_splits(dataset)
+        for note in notes:
+            warnings.warn(note, stacklevel=2)
     if len(splits) != search.plan.num_splits:
         raise UsageError(f"The plan needs {search.plan.num_splits} splits. Got {len(splits)}.")
-    judge = ValidationScore(dataset, splits, search.plan.train, find_device(device))
+    judge = ValidationScore(
+        dataset, splits, search.plan.train, find_device(device), every_class=search.plan.protocol == "splits"
+    )
     trials, importance = run_search(dataset, splits, search, judge, str(storage), jobs, should_stop)
     factor = 100.0 if judge.in_percent else 1.0
     result = TuningResult(
@@ -131,19 +138,26 @@ class ValidationScore:
         splits: The splits; their test parts are used only to remove labels.
         config: The transforms and the scaling, which all trials share.
         device: The training device.
+        every_class: Check that no class lacks training nodes.
 
     Raises:
         DataError: if the training and validation parts are invalid.
     """
 
     def __init__(
-        self, dataset: NodeDataset, splits: Sequence[Split], config: TrainConfig, device: torch.device
+        self,
+        dataset: NodeDataset,
+        splits: Sequence[Split],
+        config: TrainConfig,
+        device: torch.device,
+        *,
+        every_class: bool = True,
     ) -> None:
         self.seen = [without_test_labels(dataset, split) for split in splits]
         self.splits = [Split(split.train, split.valid, split.valid) for split in splits]
         for number, (seen, split) in enumerate(zip(self.seen, splits, strict=True)):
             check_trainable(seen)
-            check_split(seen, split, number, test=False)
+            check_split(seen, split, number, test=False, every_class=every_class)
         self.inputs, self.device = make_inputs(self.seen[0], config).to(device), device
         objective = make_objective(self.seen[0], self.splits[0].train, config.regression_loss)
         self.metric, self.in_percent = objective.metric, objective.in_percent
@@ -337,7 +351,7 @@ def work_in_folder(path: str, device: str, should_stop: Callable[[], bool]) -> N
     search = Search(plan=plan, fixed=fixed, **record)
     dataset = read_training_data(folder / "inputs.safetensors")
     splits = read_splits(folder / "splits.npz", plan.num_splits, dataset.hypergraph.num_nodes)
-    judge = ValidationScore(dataset, splits, plan.train, find_device(device))
+    judge = ValidationScore(dataset, splits, plan.train, find_device(device), every_class=plan.protocol == "splits")
     facts = search.facts(dataset.name, judge.sha256())
     with quiet():
         study = StudyFile(storage, search, facts, minimise=not judge.in_percent)

@@ -63,6 +63,7 @@ class Search:
             "space": self.space,
             "fixed": sorted(self.fixed),
             "prune": self.prune,
+            **self.plan.protocol_fields,
         }
         return json.loads(json.dumps(facts))  # type: ignore[no-any-return]
 
@@ -160,11 +161,14 @@ def write_winner(result: TuningResult, path: Path) -> None:
     lines = [
         f"# Found by edhnn tune on {json.dumps(result.dataset)}, space {result.search.space}: the best of "
         f"{len(result.ranking)} trials.",
-        f"# Validation {result.metric.replace('_', ' ')} {best.score:.4g}{unit}, mean over {plan.num_splits} splits; "
+        f"# Validation {result.metric.replace('_', ' ')} {best.score:.4g}{unit}, mean over {plan.protocol_words}; "
         "test labels were not read.",
         f"model = {_toml(plan.model)}",
         f"seed = {plan.seed}",
     ]
+    fields: dict[str, str | int | None] = {"group": plan.group, "split_column": plan.split_column}
+    fields["folds"] = plan.num_splits if plan.protocol == "folds" else None
+    lines += [f"{name} = {_toml(value)}" for name, value in fields.items() if value is not None]
     for table, values in tables.items():
         lines += [
             "",

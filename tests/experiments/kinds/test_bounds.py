@@ -8,13 +8,8 @@ import pytest
 import torch
 
 from edhnn import contextual_sbm, random_splits
-from edhnn.experiments.kinds.bounds import (
-    belief_propagation,
-    beliefs,
-    class_means,
-    count_others,
-    degree_and_class_means,
-)
+from edhnn.experiments.kinds.bounds import belief_propagation, beliefs, count_others, degree_and_class_means
+from edhnn.training.floors import class_means
 
 
 def enumerated(members, evidence, minority):

@@ -12,12 +12,13 @@ from edhnn.datasets.diffusion_pairs import read_pairs
 from edhnn.doctor.summary import facts
 from edhnn.experiments.jobs import jobs_of
 from edhnn.experiments.kinds import KINDS
-from edhnn.experiments.kinds.bounds import BOUNDS, class_means, l1_logistic
+from edhnn.experiments.kinds.bounds import BOUNDS
 from edhnn.experiments.kinds.diffusion_steps import MODELS, DiffusionLayer
 from edhnn.experiments.spec import packaged_experiment, parse_experiment
 from edhnn.hypergraph import Hypergraph
 from edhnn.runs.plan import choose_splits
 from edhnn.seeding import derive_seed
+from edhnn.training.floors import class_means, l1_logistic
 
 HEAD = 'title = "t"\npaper = "none"\nkind = "{kind}"\nsplits = 1\n'
 CELL = '[[row]]\nlabel = "r"\nmodel = "{model}"\n[[column]]\nlabel = "c"\ndataset = "{dataset}"\n{more}'

@@ -1,12 +1,6 @@
 r"""Lower and upper bounds on the accuracy of a network.
 
-Floors use the features alone, without the hypergraph:
-
-- ``l1-logistic``: scikit-learn's logistic regression with an L1 penalty. Features are standardised, except bags of
-  words. The strength of the penalty is chosen on the validation nodes.
-- ``class-means``: the optimal classifier for features drawn as $x_v = \mathrm{onehot}(y_v) + s\,\epsilon$: the class
-  whose true mean is nearest. Only unequal class sizes would allow a better classifier of the features alone.
-
+Floors use the features alone, without the hypergraph (`edhnn.training.floors`): ``l1-logistic`` and ``class-means``.
 A network below a floor is no better than a classifier of the features alone. Ceilings are the best accuracy possible
 when the generator of the data is known:
 
@@ -26,16 +20,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, final
+from typing import final
 
 import numpy as np
-import scipy.sparse
-import torch
 
 from edhnn.data.dataset import NodeDataset
 from edhnn.data.splits import Split
 from edhnn.datasets.registry import catalog
 from edhnn.training.base_predictor import fit_base
+from edhnn.training.floors import class_means, l1_logistic
 from edhnn.training.objective import labels_of, make_objective
 from edhnn.typing import FloatArray, IntArray, JsonObject
 
@@ -150,9 +143,6 @@ def linear_base(dataset: NodeDataset, split: Split) -> JsonObject:
     return {"value": 100 * test, "valid": 100 * valid, "strength": fitted[0].strength}
 
 
-STRENGTHS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
-
-
 @final
 @dataclass(frozen=True, slots=True)
 class Bound:
@@ -167,48 +157,6 @@ class Bound:
     measure: Callable[[NodeDataset, Split], JsonObject]
     source: str
     applies: Callable[[str], bool] = lambda _: True
-
-
-def l1_logistic(dataset: NodeDataset, split: Split) -> JsonObject:
-    """Fit logistic regression with an L1 penalty; C is the smallest value with the best validation accuracy."""
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.multiclass import OneVsRestClassifier
-    from sklearn.preprocessing import StandardScaler
-
-    assert dataset.y is not None
-    x, y = _features(dataset), dataset.y.numpy()
-    train, valid, test = (part.numpy() for part in (split.train, split.valid, split.test))
-    if not scipy.sparse.issparse(x):
-        x = StandardScaler().fit(x[train]).transform(x)
-    best: tuple[float, float, Any] | None = None
-    for strength in STRENGTHS:
-        model = LogisticRegression(C=strength, l1_ratio=1.0, solver="liblinear", random_state=0)
-        if len(np.unique(y[train])) > 2:
-            model = OneVsRestClassifier(model)
-        model.fit(x[train], y[train])
-        score = float(model.score(x[valid], y[valid]))
-        if best is None or score > best[0]:
-            best = score, strength, model
-    assert best is not None
-    return {"value": 100 * float(best[2].score(x[test], y[test])), "valid": 100 * best[0], "strength": best[1]}
-
-
-def class_means(dataset: NodeDataset, split: Split) -> JsonObject:
-    """Choose the class whose true mean is nearest: the largest of the first coordinates, one of each class."""
-    assert dataset.x is not None
-    assert dataset.y is not None
-    classes = int(dataset.y.max()) + 1
-    nearest = dataset.x[split.test, :classes].argmax(dim=1)
-    return {"value": 100 * float((nearest == dataset.y[split.test]).double().mean())}
-
-
-def _features(dataset: NodeDataset) -> Any:
-    x = dataset.x
-    assert x is not None
-    if x.layout != torch.sparse_csr:
-        return x.double().numpy()
-    parts = (x.values().double().numpy(), x.col_indices().numpy(), x.crow_indices().numpy())
-    return scipy.sparse.csr_matrix(parts, shape=tuple(x.shape))
 
 
 def _is_contextual_sbm(dataset: str) -> bool:
