@@ -1,5 +1,6 @@
 """The documentation site: `make docs` builds it into docs/_build, without the network."""
 
+import logging
 import os
 import sys
 from pathlib import Path
@@ -10,6 +11,11 @@ os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.envir
 os.environ["EDHNN_EXAMPLES"] = str(HERE.parent / "examples")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("COLUMNS", "78")
+IPYTHON = HERE / "_build" / "ipython"  # not the user's settings; the kernel warns about a port on this machine
+(IPYTHON / "profile_default").mkdir(parents=True, exist_ok=True)
+(IPYTHON / "profile_default" / "ipython_kernel_config.py").write_text('c.IPKernelApp.log_level = "ERROR"\n')
+os.environ["IPYTHONDIR"] = str(IPYTHON)
+logging.getLogger("traitlets").setLevel(logging.WARNING)  # one line per page otherwise
 os.environ["TTY_COMPATIBLE"] = "0"  # no colours and no progress bars in the pages
 
 import edhnn

@@ -11,6 +11,7 @@ import argparse
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -166,7 +167,7 @@ class Place:
         out = self.folder / f"{name}-undisturbed"
         if not out.exists():
             if name == "predict":
-                (self.undisturbed("train") / "splits/00/model").rename(self.folder / "model")
+                shutil.copytree(self.undisturbed("train") / "splits/00/model", self.folder / "model")
             started = time.perf_counter()
             self.finish(name, out, jobs=1, threads=1)
             self._seconds[name] = time.perf_counter() - started

@@ -132,6 +132,17 @@ def test_large_metadata_must_be_allowed(tmp_path):
     assert read_dataset(path, limits=Limits(max_bytes=2**30)).hypergraph.num_edges == 1
 
 
+@pytest.mark.parametrize("place", ["metadata", "nodes"])
+def test_text_of_little_else_than_brackets_must_be_allowed(tmp_path, place):
+    """A list of two bytes takes about 90 in memory, so 15 MB of metadata would take more than a gigabyte."""
+    lists = [[[]] * 1000] * 1100
+    content = {"metadata": {"a": lists}, "nodes": [{"node": 1, "attrs": {"a": lists}}]}
+    path = write(tmp_path, {"a.hif.json": hif(**{place: content[place]})})
+    with pytest.raises(LimitError, match=r"at most one list or object for every 8 bytes, or 1000000\..*`max_bytes=`"):
+        read_dataset(path)
+    assert read_dataset(path, limits=Limits(max_bytes=2**30)).hypergraph.num_edges == 1
+
+
 def test_a_different_attribute_of_every_node_must_be_allowed(tmp_path):
     nodes = [{"node": number, "attrs": {f"k{number}": 1}} for number in range(6000)]
     with pytest.raises(LimitError, match=r"must take at most 256.0 MiB as columns. Got 6000 keys.*`max_bytes=`"):

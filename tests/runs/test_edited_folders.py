@@ -221,6 +221,7 @@ def test_only_regular_files_within_the_limit_are_read(tmp_path):
         "update trial_system_attributes set value_json = '{\"x\": 1}'",
         "update trial_values set value = 'text'",
         "update trials set state = 'STRANGE'",
+        "update trials set number = ''",
         "delete from trial_params",
     ],
 )

@@ -7,10 +7,11 @@ Without options, three rules relate what a file may claim to what it contains:
                          256 MiB. No input may exceed 16 GiB.
     counts               at most 10 nodes, classes, columns or hyperedges for each entry of the file (a membership, a
                          label, a feature). One million are always allowed, and never more than 100 million.
-    records              a line of text at most 64 MiB, a JSON record 16 MiB.
+    records              a line of text at most 64 MiB, a JSON record 16 MiB. A JSON document has at most one list or
+                         object for every 8 bytes; one million are always allowed.
 
-``max_bytes`` replaces the first rule and lifts the limit of a JSON record to that of a line. ``max_nodes`` replaces the
-second rule for nodes, classes and columns, and raises it for hyperedges.
+``max_bytes`` replaces the first rule, lifts the limit of a JSON record to that of a line, and removes that of its lists.
+``max_nodes`` replaces the second rule for nodes, classes and columns, and raises it for hyperedges.
 """
 
 from __future__ import annotations

@@ -29,6 +29,7 @@ _ROLE = np.zeros(256, dtype=np.int8)
 _ROLE[[ord("{"), ord("[")]], _ROLE[[ord("}"), ord("]")]], _ROLE[ord('"')] = 1, -1, 2
 _BLOCK_BYTES = 4 * 2**20
 _MAX_KEY_BYTES = 2**20
+_FREE_LISTS, _BYTES_PER_LIST = 10**6, 8  # an empty list has 2 bytes of text and takes about 90 in memory
 _SECTIONS = ("incidences", "nodes", "edges")
 _KEY = re.compile(rb'[ \t\r\n]*("(?:[^"\\]|\\.)*")[ \t\r\n]*:[ \t\r\n]*', re.DOTALL)
 _BLANKS = b" \t\r\n"
@@ -63,6 +64,7 @@ class _HifParser:
         self._stream, self._path, self._limits = stream, path, limits
         self._buffer = b""
         self._start = 0  # offset of the buffer in the document
+        self._lists = 0  # lists and objects in the document so far
         self._ended = False
 
     def document(self) -> HifDocument:
@@ -223,6 +225,15 @@ class _HifParser:
         more = self._stream.read(_BLOCK_BYTES)
         self._ended = not more
         self._buffer += more
+        self._lists += more.count(b"[") + more.count(b"{")
+        most = max(_FREE_LISTS, (self._start + len(self._buffer)) // _BYTES_PER_LIST)
+        if self._lists > most and self._limits.max_bytes is None:
+            raise LimitError(
+                f"A document must have at most one list or object for every {_BYTES_PER_LIST} bytes, or {_FREE_LISTS}.",
+                path=self._path,
+                where=inside or None,
+                remedy="If you trust the file, raise the limit with `max_bytes=`.",
+            )
 
     def _error(self, problem: str, where: str | None = None) -> DataError:
         return DataError(problem, path=self._path, where=where or f"byte {self._start}")
