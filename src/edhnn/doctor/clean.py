@@ -26,7 +26,7 @@ from edhnn.io.tables.reader import find_id_columns
 from edhnn.typing import ByteWriter, JsonObject
 
 EXAMPLES, _LONGEST = 5, 80
-_SAMPLE_ROWS, _ROWS_AT_ONCE = 1_000, 10_000
+_SAMPLE_ROWS, _ROWS_AT_ONCE, _WRITTEN_AT_ONCE = 1_000, 10_000, 2**20
 _REMEDIES: dict[Problem, str] = {
     "encoding": "Name the encoding with `encoding=`, or leave such lines out with `drop_bad_lines=True`.",
     "separator": "Name the separators with `separator=`, or leave such lines out with `drop_bad_lines=True`.",
@@ -183,8 +183,8 @@ def clean_table(
     check_can_write(target, overwrite=overwrite or dry_run)
     cleaner = _Cleaner(path, Limits() if limits is None else limits, cleaning, "\t" if kind == "tsv" else None)
     if dry_run:
-        for _ in cleaner.rows():
-            cleaner.report.rows += 1
+        for row in cleaner.rows():
+            cleaner.report.rows += bool(row)
     else:
         with atomic_file(target) as temporary, compressed_by_name(temporary, target.name) as raw:
             cleaner.write(raw)
@@ -207,8 +207,8 @@ class _Cleaner:
         writer.writerow(self.header())
         for row in self.rows():
             writer.writerow(row)
-            self.report.rows += 1
-            if self.report.rows % _ROWS_AT_ONCE == 0:
+            self.report.rows += bool(row)
+            if text.tell() > _WRITTEN_AT_ONCE:
                 raw.write(text.getvalue().encode())
                 text.seek(0)
                 text.truncate()

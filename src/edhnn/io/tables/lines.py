@@ -220,6 +220,10 @@ def _rows(lines: _Lines, notation: Notation, *, ragged: bool) -> Iterator[Row]:
         except (csv.Error, _OpenQuoteError):
             problem, fields = "quote", lines.back().rstrip("\r\n").split(separator)
         line, text = lines.taken[0]
+        plain = problem is None and len(lines.taken) == 1 and text.isascii() and "\0" not in text
+        if plain and len(fields) == len(header) > 1 and fields != header:
+            yield Row(line, fields, None, separator)  # nearly all lines
+            continue
         if problem is None and fields != header:
             if len(fields) != len(header) and header and not ragged:
                 problem, fields, mark = _odd_line(text, fields, len(header), notation.separators)
