@@ -4,4 +4,6 @@ from .encoding import Encoding as Encoding
 from .ids import Ids as Ids
 from .limits import Limits as Limits
 from .splits import Split as Split
+from .splits import given_split as given_split
 from .splits import random_splits as random_splits
+from .splits import stratified_folds as stratified_folds
