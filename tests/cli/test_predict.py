@@ -41,7 +41,18 @@ def test_no_prediction_is_written_that_is_not_finite_and_far_features_are_noted(
     write_people(tmp_path, "far", columns | {"size": lambda v: 1000 if v == 7 else -v % 5})
     huge = {"x": lambda v: 3.4e38 if v == 7 else v / 20, "size": lambda v: 1.5e38 if v == 7 else -v % 5}
     write_people(tmp_path, "huge", columns | huge)
-    code, _, errors = here("train", "people.csv", "--label", "kind", "--out", "run", *TINY, folder=tmp_path)
+    code, _, errors = here(
+        "train",
+        "people.csv",
+        "--label",
+        "kind",
+        "--out",
+        "run",
+        *TINY,
+        "--set",
+        "feature_scaling=none",
+        folder=tmp_path,
+    )
     assert code == 0, errors
     verbs = (("predict", ["--out", "p.csv", "--force"]), ("evaluate", []))
     for verb, options in verbs:

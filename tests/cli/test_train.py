@@ -18,7 +18,7 @@ from tests.cli.test_data import here, refuse  # noqa: F401  (fixtures)
 TRAIN_FIELDS = {
     "dataset", "model", "task", "metric", "test_mean", "test_std", "test", "valid", "best_epoch", "split_seconds",
     "seconds", "num_parameters", "peak_memory", "jobs", "threads", "kernels", "origin", "run",
-    "protocol", "score", "floors", "classes", "notes",
+    "protocol", "score", "floors", "classes", "notes", "cut",
 }  # fmt: skip
 EVALUATE_FIELDS = {
     "dataset",
@@ -138,7 +138,7 @@ def test_invalid_data_exits_with_1(animals, refuse):  # noqa: F811
     assert "at least 2 classes. Only 'cat'" in refuse(1, "train", "mono.csv", "--label", "kind", folder=animals)
     (animals / "names.csv").write_text("node,hyperedge\na,1\nb,1\n")
     (animals / "names.nodes.csv").write_text("id,kind\na,cat\nb,dog\n")
-    assert "needs node features" in refuse(1, "train", "names.csv", "--label", "kind", folder=animals)
+    assert "Label more nodes" in refuse(1, "train", "names.csv", "--label", "kind", folder=animals)
     (animals / "few.csv").write_text((animals / "part.csv").read_text())
     (animals / "few.nodes.csv").write_text((animals / "part.nodes.csv").read_text().replace(",cat,", ",,", 20))
     errors = refuse(1, "train", "few.csv", "--label", "kind", "--splits", "400", folder=animals)

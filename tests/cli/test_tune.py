@@ -112,7 +112,11 @@ def test_the_wide_space_reports_the_importance_of_settings(animals, here):  # no
         (2, ["nowhere"], "not found: 'nowhere'"),
         (2, ["honest.csv", "--model", "transformer"], "model must be one of"),
         (2, ["honest.csv", "--set", "hiden=8"], "Did you mean 'hidden'"),
-        (2, ["honest.csv", "--label", "kind", "--set", "hidden=8", "--set", "num_iterations=1"], "space is empty"),
+        (
+            2,
+            ["honest.csv", "--label", "kind", "--set", "hidden=8", "--set", "num_iterations=1", "--space", "paper"],
+            "space is empty",
+        ),
         (2, ["honest.csv", "--out", "no/such/folder.toml"], "folder 'no/such' must exist"),
         (2, ["honest.csv", "--label", "kind", "--storage", "redis://x"], "must be a file or sqlite"),
         (1, ["honest.csv", "--label", "kind", "--storage", "honest.nodes.csv"], "must be an intact Optuna database"),

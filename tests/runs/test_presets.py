@@ -1,7 +1,5 @@
 """Presets: the numbers of parameters are those of the paper, and settings override the preset."""
 
-from dataclasses import replace
-
 import pytest
 import torch
 
@@ -94,11 +92,6 @@ def test_every_model_can_be_planned_by_rule_and_as_recorded(model, tiny):
     assert make_plan(tiny, model).num_parameters(tiny) > 0
     for name in ("cora", "senate") if model != "belief-diffusion" else ():  # it is ours, not of a paper
         assert make_plan(stand_in(name), model, preset="paper").num_parameters(stand_in(name)) > 0
-
-
-def test_auto_scales_odd_features(tiny):
-    assert find_preset(tiny).train == {}
-    assert find_preset(replace(tiny, x=tiny.x * 1e4)).train == {"feature_scaling": "standard"}
 
 
 def test_settings_override_the_file_and_the_file_overrides_the_preset(tmp_path):

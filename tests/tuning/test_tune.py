@@ -20,7 +20,7 @@ from edhnn.tuning.search import Search, write_winner
 
 optuna = pytest.importorskip("optuna")
 
-from edhnn.tuning.study import StudyFile, grid_points, paper_space, quiet, wide_space  # noqa: E402
+from edhnn.tuning.study import StudyFile, default_space, grid_points, paper_space, quiet, wide_space  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -78,6 +78,22 @@ def test_the_papers_grid_and_the_wide_space():
         paper_space("ed-hnn", ("hidden", "num_iterations"))
 
 
+def test_the_default_space_has_what_matters_and_begins_with_the_rule(data, tmp_path):
+    plan = make_plan(data, splits=1, settings={"hidden": 8, "classifier_hidden": 8, "epochs": 2})
+    search = Search(plan=plan, trials=3, fixed=("classifier_hidden", "hidden"))
+    assert {"learning_rate", "dropout", "input_dropout", "feature_scaling", "num_iterations"} <= set(
+        default_space(search)
+    )
+    assert "hidden" not in default_space(search)
+    result = tune(data, search, storage=tmp_path / "s.db", jobs=1)
+    first = result.trials[0].params
+    assert (first["learning_rate"], first["dropout"], first["feature_scaling"]) == (0.005, 0.2, "standard")
+    assert {trial.params["feature_scaling"] for trial in result.trials} == {"standard", "none"}
+    assert result.winner.train.feature_scaling == result.ranking[0].params["feature_scaling"]
+    unscaled = replace(plan, train=TrainConfig())
+    assert "feature_scaling" not in default_space(Search(plan=unscaled, trials=1))
+
+
 @pytest.mark.parametrize("model", MODELS)
 def test_all_drawn_parameters_give_a_valid_model(model):
     search = Search(plan=Plan(model=model), trials=1, space="wide")
@@ -85,6 +101,10 @@ def test_all_drawn_parameters_give_a_valid_model(model):
         study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
         for _ in range(5):
             plan = search.plan_of(study.ask(wide_space(model, {}, ())).params)
+            MODELS[model].model(MODELS[model].config(**plan.options), in_features=6, num_classes=2)
+        study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+        for _ in range(5):
+            plan = search.plan_of(study.ask(default_space(search)).params)
             MODELS[model].model(MODELS[model].config(**plan.options), in_features=6, num_classes=2)
     for point in grid_points(paper_space(model, ()), 0)[:4]:
         search.plan_of(point)

@@ -128,7 +128,7 @@ def _read_like(options: ReadOptions, source: str, model: Pretrained, *, labels: 
             options = replace(options, task=options.task or model.objective.task)
         return options.read(source, like={**recorded, "task": model.objective.task}, labels=labels)
     like = {"columns": recorded["columns"]} if "columns" in recorded else None
-    names = model.feature_names if options.features is None else None
+    names = model.feature_names if options.features is None and "structural_features" not in recorded else None
     labelled = options
     if labels and (label := options.label or recorded.get("label_columns")):
         labelled = replace(options, label=label, task=options.task or model.objective.task)

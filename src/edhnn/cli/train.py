@@ -30,6 +30,7 @@ from edhnn.runs.presets import PresetName
 from edhnn.runs.results import RunSummary
 from edhnn.runs.run import train
 from edhnn.runs.scores import FLOOR_WORDS
+from edhnn.training.structural_features import with_features
 
 _RUNS = Path("runs")
 _CLASSES, _WORST = 8, 5
@@ -55,7 +56,9 @@ def train_command(
     folds: FoldCount = None,
     group: GroupColumn = None,
     split_column: SplitColumn = None,
-    epochs: Annotated[int | None, typer.Option("--epochs", min=1, help="Epochs per split; default: 500.")] = None,
+    epochs: Annotated[
+        int | None, typer.Option("--epochs", min=1, help="Largest number of epochs per split; default: the preset's.")
+    ] = None,
     seed: Annotated[
         int | None, typer.Option("--seed", min=0, help="Seed of weights and dropout masks; default: 0.")
     ] = None,
@@ -76,7 +79,7 @@ def train_command(
     options: ReadOptions,
 ) -> None:
     """Train a model on several splits and write a run folder with its models, predictions and a report."""
-    dataset = options.read(source, attributes=columns_of_splits(config, group, split_column))
+    dataset = with_features(options.read(source, attributes=columns_of_splits(config, group, split_column)))
     print_notes(dataset.provenance.notes)
     chosen = {} if epochs is None else {"epochs": epochs}
     chosen |= parse_settings(settings or [])
@@ -113,7 +116,7 @@ def train_command(
     if as_json:
         print_json(summary.to_json())
     else:
-        _print(summary)
+        _print(summary, plan.train.epochs)
 
 
 def _default_folder(name: str, *, resume: bool) -> Path:
@@ -132,7 +135,7 @@ def _resume_command(folder: Path) -> str:
     return shlex.join(["edhnn", *words, "--resume"])
 
 
-def _print(summary: RunSummary) -> None:
+def _print(summary: RunSummary, max_epochs: int) -> None:
     memory = "-" if summary.peak_memory is None else size_in_words(summary.peak_memory)
     metric = summary.metric.replace("_", " ")
     scores = " ".join(f"{value:.1f}" if summary.unit else f"{value:.3g}" for value in summary.test)
@@ -161,6 +164,11 @@ def _print(summary: RunSummary) -> None:
                                     if floor.skipped)):  # fmt: skip
         if line:
             print_line(line)
+    if summary.cut:
+        print_message(
+            f"note: training was cut at {max_epochs} epochs while the validation score was still improving in "
+            f"{summary.cut} of {len(summary.test)} {summary.piece}s; allow more with --epochs"
+        )
     print_message(f"report: {Path(summary.run) / 'report.html'}")
 
 

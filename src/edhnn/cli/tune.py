@@ -25,6 +25,7 @@ from edhnn.errors import StoppedError, UsageError
 from edhnn.io.files import check_folder, refuse_broken_link
 from edhnn.parallel import catch_signals
 from edhnn.runs.plan import columns_of_splits, make_plan, parse_settings
+from edhnn.training.structural_features import with_features
 from edhnn.tuning.run import tune
 from edhnn.tuning.search import Search, Space, TuningResult, write_winner
 
@@ -38,11 +39,12 @@ def tune_command(
     *,
     model: Annotated[str, typer.Option("--model", help="Model name; `edhnn models` lists them.")] = "ed-hnn",
     trials: Annotated[
-        int, typer.Option("--trials", min=1, help="Trials, including those of earlier calls; the grid has 20.")
+        int, typer.Option("--trials", min=1, help="Trials, including those of earlier calls; the paper's grid has 20.")
     ] = 20,
     space: Annotated[
-        Space, typer.Option("--space", help="The paper's grid of depth and width, or all sizes, dropout and rates.")
-    ] = "paper",
+        Space,
+        typer.Option("--space", help="Rates, dropout, scaling and sizes; the paper's grid of sizes; or all settings."),
+    ] = "default",
     splits: Annotated[
         int | None,
         typer.Option("--splits", min=1, help="Random splits to average the score over; default: 3 for the catalogue."),
@@ -50,7 +52,9 @@ def tune_command(
     folds: FoldCount = None,
     group: GroupColumn = None,
     split_column: SplitColumn = None,
-    epochs: Annotated[int | None, typer.Option("--epochs", min=1, help="Epochs per split; default: 500.")] = None,
+    epochs: Annotated[
+        int | None, typer.Option("--epochs", min=1, help="Largest number of epochs per split; default: the preset's.")
+    ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of trials, weights and dropout masks.")] = 0,
     settings: Annotated[
         list[str] | None,
@@ -78,7 +82,7 @@ def tune_command(
 ) -> None:
     """Search settings of a model by validation scores; test labels are not read. The same command resumes a search."""
     check_targets(out, overwrite=force)
-    dataset = options.read(source, attributes=columns_of_splits(None, group, split_column))
+    dataset = with_features(options.read(source, attributes=columns_of_splits(None, group, split_column)))
     print_notes(dataset.provenance.notes)
     if (splits, folds, group, split_column) == (None,) * 4 and is_catalogue_name(source):
         splits = _CATALOGUE_SPLITS

@@ -52,10 +52,10 @@ def _without_surrogates(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode()
 
 
-READING = ("label_columns", "feature_noise", "feature_seed", "encoding", "columns")
+READING = ("label_columns", "feature_noise", "feature_seed", "encoding", "columns", "structural_features")
 """Keys of `Provenance.details` that record how the data were read.
 
-The label columns, how features were drawn or encoded, and the columns of the tables.
+The label columns, how features were drawn, made or encoded, and the columns of the tables.
 """
 
 

@@ -98,10 +98,13 @@ def search_sha256(datasets: Sequence[NodeDataset], splits: Sequence[Split]) -> s
 def node_hashes(dataset: NodeDataset) -> NodeHashes:
     """Hash every node's id and features (in 32 bits), to recognise the node in other data.
 
-    The ids 7 and "7" give the same hash, because text files do not distinguish them.
+    Features that are made from the hypergraph change with it, so then the ids alone are hashed. The ids 7 and "7" give
+    the same hash, because text files do not distinguish them.
     """
     assert dataset.x is not None
     matrix = _canonical_csr(dataset.x)
+    if "structural_features" in dataset.reading:
+        matrix = sp.csr_array(matrix.shape, dtype=np.float32)
     columns, values = matrix.indices.astype("<i8"), matrix.data.astype("<f4")
     hashes = np.empty(matrix.shape[0], dtype=np.uint64)
     for node, (name, (begin, end)) in enumerate(zip(dataset.node_ids, pairwise(matrix.indptr), strict=True)):

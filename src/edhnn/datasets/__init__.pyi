@@ -9,6 +9,9 @@ from .registry import catalog as catalog
 from .registry import default_splits as default_splits
 from .registry import load_dataset as load_dataset
 from .registry import with_label_features as with_label_features
+from .suite import load_suite_dataset as load_suite_dataset
+from .suite import suite as suite
+from .suite import suite_splits as suite_splits
 from .synthetic import contextual_sbm as contextual_sbm
 from .synthetic import digits as digits
 from .synthetic import label_features as label_features

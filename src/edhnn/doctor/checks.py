@@ -397,7 +397,7 @@ def check_features(dataset: NodeDataset) -> Iterator[Finding]:
             severity="note",
             code="no-features",
             message="Nodes have no features.",
-            remedy="Provide features, or compute some, such as degrees.",
+            remedy="Training makes some from the hypergraph. Your own are usually better.",
         )
         return
     if not len(dataset.x):

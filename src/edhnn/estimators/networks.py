@@ -1,4 +1,4 @@
-r"""Networks as scikit-learn estimators: any model of the registry, trained by the paper's protocol.
+r"""Networks as scikit-learn estimators: any model of the registry, with the default settings of `edhnn train`.
 
 A sample is a node. ``fit(hypergraph, y, X=features)`` takes the labels of some nodes (-1, or NaN for real values, means
 unlabelled), and `predict` returns predictions for all. A `NodeSamples` in place of the hypergraph holds the features
@@ -20,6 +20,7 @@ from sklearn.utils import check_array, check_random_state, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from edhnn.configuration import configure
 from edhnn.data.dataset import UNLABELLED, NodeDataset, Task
 from edhnn.data.fingerprints import node_hashes
 from edhnn.data.splits import Split
@@ -30,10 +31,12 @@ from edhnn.models.registry import MODELS, make_config
 from edhnn.seeding import derive_seed
 from edhnn.training.beliefs import added_columns
 from edhnn.training.config import TrainConfig
+from edhnn.training.defaults import choose_defaults
 from edhnn.training.inputs import find_device, make_inputs, measure_range
 from edhnn.training.loop import fit_inputs
 from edhnn.training.objective import check_features, check_targets, make_objective
 from edhnn.training.pretrained import Pretrained
+from edhnn.training.structural_features import with_features
 from edhnn.typing import BoolArray, FloatArray, IntArray
 
 _TUNED = ("num_iterations", "hidden", "restart", "dropout")
@@ -53,8 +56,8 @@ class NetworkEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is 
         restart: float | None = None,
         dropout: float | None = None,
         options: dict[str, Any] | None = None,
-        epochs: int = 200,
-        learning_rate: float = 0.01,
+        epochs: int | None = None,
+        learning_rate: float | None = None,
         weight_decay: float = 0.0,
         patience: int | None = None,
         validation_fraction: float = 0.25,
@@ -92,7 +95,8 @@ class NetworkEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is 
             hypergraph: A `Hypergraph` (then ``X`` holds the features), a `NodeSamples`, or a `NodeDataset` with
                 features. With ``table="features"`` also a plain table: features of nodes without hyperedges.
             y: A label per sample; -1 (classes) or NaN (values) if unknown.
-            X: The features, a row per node of the hypergraph.
+            X: The features, a row per node of the hypergraph. Without features, some are made from the hypergraph
+                (`edhnn.training.with_features`), here and in predictions.
 
         Returns:
             The fitted estimator.
@@ -102,23 +106,22 @@ class NetworkEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is 
             UsageError: if a parameter is invalid, features are given twice, or a plain table is given without
                 ``table``.
         """
-        tuned = {name: getattr(self, name) for name in _TUNED if getattr(self, name) is not None}
-        config = make_config(self.model, **{**(self.options or {}), **tuned})
         samples = self._samples(hypergraph, X, y, reset=True)
         labels, known = self._labels(y, len(samples))
         nodes = samples.nodes[known]
         if len(np.unique(nodes)) != len(nodes):
             raise DataError("Each node must be labelled once. The selection contains a node twice.")
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        dataset = self._dataset(samples, nodes, labels[known])
+        dataset = with_features(self._dataset(samples, nodes, labels[known]))
+        assert dataset.x is not None
         check_features(dataset)
         split = self._split(nodes, dataset, seed)
-        train = self._train_config(samples)
+        config, train = self._settings(dataset, held_out=split.valid is not split.train)
         check_targets(dataset, split.train, "the training nodes")
         objective = make_objective(dataset, split.train, train.regression_loss)
         inputs = make_inputs(dataset, train).to(find_device(self.device))
         model, outputs = MODELS[self.model].model, objective.num_outputs
-        columns = samples.shape[1] + added_columns(model, outputs, train)
+        columns = dataset.num_features + added_columns(model, outputs, train)
         self.model_ = model(config, in_features=columns, num_classes=outputs, seed=seed)
         result = fit_inputs(self.model_, inputs, dataset, split, objective, train, seed=derive_seed(seed, "fit"))
         knowledge = result.knowledge
@@ -132,7 +135,8 @@ class NetworkEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is 
             config=train,
             class_names=dataset.class_names,
             scaling=inputs.scaling,
-            feature_range=measure_range(samples.x),
+            feature_range=measure_range(dataset.x),
+            reading=dataset.reading,
             knowledge=knowledge,
         )
         self.best_epoch_, self.n_iter_, self.n_features_in_ = result.best_epoch, result.epochs, samples.shape[1]
@@ -142,11 +146,17 @@ class NetworkEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is 
         """Predict probabilities or values of the samples."""
         check_is_fitted(self, "pretrained_")
         samples = self._samples(hypergraph, X, None, reset=False)
+        if not samples.shape[1] and self.pretrained_.reading:  # its features are made from the hypergraph
+            dataset = NodeDataset(name="samples", hypergraph=samples.hypergraph)
+            return self._answers_of(dataset, samples)
         if samples.shape[1] != self.n_features_in_:
             raise DataError(f"X must have {self.n_features_in_} features, as in training. Got {samples.shape[1]}.")
         dataset = NodeDataset(
             name="samples", hypergraph=samples.hypergraph, x=samples.x, feature_names=samples.feature_names
         )
+        return self._answers_of(dataset, samples)
+
+    def _answers_of(self, dataset: NodeDataset, samples: NodeSamples) -> FloatArray:
         answers: FloatArray = self.pretrained_.answers(dataset, device=self.device).double().numpy()
         return answers[samples.nodes]
 
@@ -155,8 +165,6 @@ class NetworkEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is 
             raise UsageError("A NodeSamples already holds features. Leave out `X=`, or pass its Hypergraph.")
         if isinstance(data, NodeSamples | Hypergraph | NodeDataset):
             samples = data if isinstance(data, NodeSamples) else NodeSamples(data, features)
-            if not samples.shape[1]:
-                raise DataError("A network needs node features. Got none.", remedy="Pass them as `X=`, a row per node.")
             self._check_names(samples.feature_names, reset=reset)
             return samples
         if features is not None:
@@ -186,18 +194,24 @@ class NetworkEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is 
                 remedy="Select them by name: X[model.feature_names_in_].",
             )
 
-    def _train_config(self, samples: NodeSamples) -> TrainConfig:
-        scaling = self.feature_scaling
-        if scaling == "auto":
-            scaling = "none" if samples.x.layout == torch.sparse_csr else "standard"
-        given: dict[str, Any] = {
-            "epochs": self.epochs,
-            "learning_rate": self.learning_rate,
-            "weight_decay": self.weight_decay,
-            "patience": self.patience,
-            "feature_scaling": scaling,
-        }
-        return TrainConfig(**{**MODELS[self.model].training, **given}).for_model(self.model)
+    def _settings(self, dataset: NodeDataset, *, held_out: bool) -> tuple[Any, TrainConfig]:
+        """Return the configurations of model and training: the parameters, and for the others the rule's.
+
+        Without validation nodes the loss of the training nodes does not select the epoch, because it always falls.
+        """
+        heads = (self.options or {}).get("heads")
+        chosen = choose_defaults(dataset, self.model, heads if isinstance(heads, int) and heads > 0 else None)
+        tuned = {name: getattr(self, name) for name in _TUNED if getattr(self, name) is not None}
+        train: dict[str, Any] = {**chosen.train, "weight_decay": self.weight_decay}
+        for name in ("epochs", "learning_rate", "patience"):
+            if getattr(self, name) is not None:
+                train[name] = getattr(self, name)
+        if self.feature_scaling != "auto":
+            train["feature_scaling"] = self.feature_scaling
+        if not held_out:
+            train["select"] = "metric"
+        config = make_config(self.model, **{**chosen.options, **(self.options or {}), **tuned})
+        return config, configure(TrainConfig, train).for_model(self.model)
 
     def _split(self, nodes: IntArray, dataset: NodeDataset, seed: int) -> Split:
         """Take a share of the labelled nodes of each class for validation, or the training nodes if that is none."""
@@ -261,17 +275,18 @@ class EDHNNClassifier(ClassifierMixin, NetworkEstimator):  # type: ignore[misc]
 
     Args:
         model: A name in `edhnn.models.MODELS`.
-        num_iterations: Iterations of the model; ``None``, here and in the next three, for the model's default.
+        num_iterations: Iterations of the model; ``None``, here and in the next three, for the default: the choice of
+            the rule in `edhnn.training.defaults`, which the command uses too, or else the model's.
         hidden: Width.
         restart: Share of the encoded input in every step.
         dropout: Dropout rate of the layers; the rate of the input features is the separate option ``input_dropout``.
         options: Further fields of the model's configuration.
-        epochs: Steps of Adam.
+        epochs: Largest number of steps of Adam; ``None``, here and in the next two, for that of the rule.
         learning_rate: Learning rate of Adam.
-        weight_decay: Weight decay of Adam.
         patience: Number of epochs without a better validation score after which training stops.
+        weight_decay: Weight decay of Adam.
         validation_fraction: Share of the labelled nodes of each class that selects the epoch and is not trained on.
-        feature_scaling: ``standard``, ``none``, or ``auto``: standard for dense features.
+        feature_scaling: ``standard``, ``none``, or ``auto`` for the choice of the rule.
         table: ``features`` to accept a plain table as first argument: features of nodes without hyperedges. By default
             a table raises an error, because it could be an incidence matrix.
         device: Device for training and prediction: ``cpu``, ``cuda``, ``mps``, ... or ``auto``.

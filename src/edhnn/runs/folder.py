@@ -419,6 +419,7 @@ class _Result(msgspec.Struct):
     num_parameters: int
     peak_memory: int | None
     split: int
+    cut: bool = False
     run_sha256: str | None = None
     model_sha256: dict[str, str] | None = None
 

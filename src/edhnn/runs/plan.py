@@ -27,6 +27,7 @@ from edhnn.seeding import derive_seed
 from edhnn.training.beliefs import added_columns
 from edhnn.training.config import TrainConfig
 from edhnn.training.objective import Objective, known_nodes, make_objective
+from edhnn.training.structural_features import with_features
 from edhnn.typing import JsonObject
 
 RUN_FORMAT: Final = 1
@@ -275,6 +276,7 @@ def make_plan(
         >>> plan.options["hidden"], plan.train.epochs
         (16, 100)
     """
+    dataset = with_features(dataset)
     content = _read_file(Path(file)) if file is not None else {}
     model = model or content.get("model") or "ed-hnn"
     options, train = dict(content.get("options", {})), dict(content.get("train", {}))

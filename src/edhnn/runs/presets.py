@@ -2,7 +2,7 @@
 
 ``presets.toml`` records ``paper`` and ``official`` with the origin of every number. ``presets_baselines.toml`` records
 ``paper`` for the baselines: a model has default sizes, which a dataset of the catalogue may override. ``auto`` is for
-all other datasets: the width follows from the memory that a step keeps, which is the same on every machine. `tabulate`
+all other datasets: the rule of `edhnn.training.defaults`. `tabulate`
 makes a table of recorded sizes; for ED-HNN and ``paper`` this is the paper's Table 6.
 """
 
@@ -15,21 +15,15 @@ from functools import cache
 from importlib import resources
 from typing import Any, Literal, final, get_args
 
-import torch
-
 from edhnn.data.dataset import NodeDataset
 from edhnn.datasets.registry import catalog, is_catalogued
-from edhnn.doctor.cost import count
 from edhnn.errors import UsageError, unknown_name
 from edhnn.models.registry import MODELS
+from edhnn.training.defaults import choose_defaults
 
 PresetName = Literal["paper", "official", "auto"]
 _VARIANTS = ("invariant", "mean-deg", "jump-link")  # in `paper` they have ED-HNN's sizes, for the options they have
 _TRAINING = ("learning_rate", "weight_decay")
-_WIDTHS = (256, 128, 64, 32)
-_STEP_BYTES = 112 * 2**20  # well below a second a step on two cores; gives the recorded widths of the catalogue
-_NODES_PER_CHANNEL = 8
-_ODD_SCALE = 30.0
 
 
 @final
@@ -155,45 +149,16 @@ def _option_names(model: str) -> set[str]:
 
 
 def auto_preset(dataset: NodeDataset, model: str, heads: int | None = None) -> Preset:
-    """Choose sizes by rule.
-
-    Width: the largest of 256, 128, 64 and 32 with which a step of two iterations keeps at most 112 MiB
-    (`edhnn.doctor.cost`) and which leaves at least eight nodes per channel; divided among the heads if the model has
-    several. Features: scaled if a column's mean or deviation is far from those of standardised features.
-    """
-    counts = count(dataset)
-    fitting = (
-        width
-        for width in _WIDTHS[:-1]
-        if counts.nodes >= _NODES_PER_CHANNEL * width and counts.step_bytes(width, 2) <= _STEP_BYTES
-    )
-    width = next(fitting, _WIDTHS[-1])
-    options = dict.fromkeys(_option_names(model) & {"hidden", "classifier_hidden"}, width)
-    default_heads = getattr(MODELS[model].config(), "heads", 1)
-    if default_heads > 1:  # then `hidden` is the width of one head
-        options["hidden"] = max(width // (heads or default_heads), 1)
-    if model == "belief-diffusion":  # a state holds beliefs about classes, and words where features are words
-        options = {"features": dataset.x is not None and dataset.x.layout == torch.sparse_csr}
-    train: dict[str, Any] = {"feature_scaling": "standard"} if _needs_scaling(dataset) else {}
-    train |= MODELS[model].training
+    """Choose settings by the rule of `edhnn.training.defaults`."""
+    chosen = choose_defaults(dataset, model, heads)
     return Preset(
-        model=model, options=options, train=_transforms(model) | train, origin="preset auto: by the size of the data"
+        model=model, options=chosen.options, train=chosen.train, origin="preset auto: by the rule for other data"
     )
 
 
 def _transforms(model: str) -> dict[str, Any]:
     """Return no transforms for a model that is trained without singletons."""
     return {} if MODELS[model].singletons else {"transforms": ()}
-
-
-def _needs_scaling(dataset: NodeDataset) -> bool:
-    if dataset.x is None or dataset.x.layout != torch.strided or len(dataset.x) < 2:
-        return False
-    x = dataset.x.double()
-    deviation = x.std(dim=0)
-    spread = deviation[deviation > 0]
-    odd_spread = (spread > _ODD_SCALE) | (spread < 1 / _ODD_SCALE)
-    return bool(odd_spread.any()) or bool((x.mean(dim=0).abs() > _ODD_SCALE).any())
 
 
 @final

@@ -54,6 +54,7 @@ class RunSummary:
         test: The test metric of each split.
         valid: The validation metric of each split at that epoch.
         best_epoch: The selected epoch of each split.
+        cut: How many splits ended at the last epoch allowed while they were still waiting for a better one.
         split_seconds: Training time of each split.
         seconds: Wall time of this call.
         num_parameters: Number of learned parameters.
@@ -79,6 +80,7 @@ class RunSummary:
     test: list[float]
     valid: list[float]
     best_epoch: list[int]
+    cut: int
     split_seconds: list[float]
     seconds: float
     num_parameters: int
@@ -215,6 +217,7 @@ def _summarise(
         test=test,
         valid=valid,
         best_epoch=[result["best_epoch"] for result in results],
+        cut=sum(bool(result.get("cut", False)) for result in results),
         split_seconds=[result["seconds"] for result in results],
         seconds=round(seconds, 3),
         num_parameters=results[0]["num_parameters"],

@@ -52,6 +52,7 @@ from edhnn.training.inputs import Device, Inputs, find_device, make_inputs, meas
 from edhnn.training.loop import EpochRecord, fit_inputs
 from edhnn.training.objective import Objective, check_split, check_trainable, labels_of, make_objective
 from edhnn.training.pretrained import Pretrained, is_pretrained, model_sha256
+from edhnn.training.structural_features import with_features
 from edhnn.typing import JsonObject
 
 CHECKPOINT_SECONDS: Final = 5.0
@@ -99,10 +100,11 @@ def train(
         StoppedError: after Ctrl-C or termination; ``resume=True`` continues.
     """
     start = time.perf_counter()
-    plan = plan or make_plan(dataset)
     target = find_device(device)
     if tensorboard:
         check_tensorboard()
+    dataset = with_features(dataset)
+    plan = plan or make_plan(dataset)
     check_trainable(dataset)
     notes: tuple[str, ...] = ()
     if splits is None:
@@ -244,6 +246,7 @@ def train_split(
             "split": number,
             "best_epoch": fitted.best_epoch,
             "epochs": fitted.epochs,
+            **({} if plan.train.patience is None else {"cut": plan.train.was_cut(fitted.best_epoch, fitted.epochs)}),
             "metric": objective.metric,
             "train": fitted.train,
             "valid": fitted.valid,

@@ -10,3 +10,4 @@ from .loop import run_epochs as run_epochs
 from .loop import train_step as train_step
 from .pretrained import Pretrained as Pretrained
 from .pretrained import from_pretrained as from_pretrained
+from .structural_features import with_features as with_features

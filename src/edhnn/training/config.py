@@ -18,7 +18,7 @@ from edhnn.models.registry import MODELS, entry_of
 from edhnn.typing import JsonObject
 
 Schedule = Literal["none", "cosine", "warmup-cosine"]
-Selection = Literal["metric", "loss"]
+Selection = Literal["metric", "loss", "metric-then-loss"]
 BaseName = Literal["none", "linear"]
 RegressionLoss = Literal["mse", "mae"]
 FeatureScaling = Literal["none", "standard"]
@@ -42,6 +42,8 @@ _ALWAYS_RECORDED: Final = (
 class TrainConfig(Configuration):
     """Settings of full-batch training with Adam. The defaults are the paper's. Paper: Appendix F.3.
 
+    Without a configuration the command, `fit` and the estimators use the rule of `edhnn.training.defaults` instead.
+
     Attributes:
         epochs: Number of epochs.
         learning_rate: Learning rate of Adam.
@@ -55,7 +57,8 @@ class TrainConfig(Configuration):
             (`for_model`); ``()``: none.
         warmup: Epochs of the rise of ``warmup-cosine``.
         clip: The largest norm of all gradients together; longer ones are shortened to it. ``None`` for no limit.
-        select: What selects the epoch on the validation nodes: the ``metric`` of the task or the ``loss``.
+        select: What selects the epoch on the validation nodes: the ``metric`` of the task, the ``loss``, or
+            ``metric-then-loss``, the smallest loss among epochs of the same metric. Regression uses the loss.
         label_inputs: The share of the training labels that each epoch gives to the model as inputs; the loss is on the
             other training nodes. Evaluation and prediction give all of them. 0 for no labels as inputs.
         base: The predictor on a node's own features whose answers are inputs, and are added to the outputs, so that the
@@ -99,6 +102,10 @@ class TrainConfig(Configuration):
             if option.name not in _ALWAYS_RECORDED and record[option.name] == option.default:
                 del record[option.name]
         return record
+
+    def was_cut(self, best_epoch: int, epochs: int) -> bool:
+        """Return whether training ended by its limit while it was still waiting for a better epoch."""
+        return self.patience is not None and epochs == self.epochs and epochs - best_epoch < self.patience
 
     def for_model(self, model: str | nn.Module) -> TrainConfig:
         """Set missing transforms to those of the model (`ModelEntry.singletons`).

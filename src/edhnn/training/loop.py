@@ -39,6 +39,7 @@ from edhnn.training.beliefs import (
 )
 from edhnn.training.checkpoint import FitState, adam_tensors, copied, load_adam
 from edhnn.training.config import TrainConfig
+from edhnn.training.defaults import default_training
 from edhnn.training.inputs import Batch, Device, Inputs, find_device, make_inputs, outputs_of
 from edhnn.training.objective import Metrics, Objective, check_split, check_trainable, labels_of, make_objective
 
@@ -128,8 +129,8 @@ def fit(
             ``seed``; any other module has its own source of random numbers.
         dataset: Features, labels and hypergraph.
         split: The three parts.
-        config: The training configuration; by default the paper's protocol, with the transforms of the model's entry
-            in the registry.
+        config: The training configuration; by default that of the rule in `edhnn.training.defaults`. ``TrainConfig()``
+            is the paper's protocol.
         seed: Seed of the dropout masks.
         watch: Called after every epoch.
         state: A snapshot taken by ``watch``, to resume from.
@@ -152,7 +153,7 @@ def fit(
         >>> result.test["accuracy"] > 0.8
         True
     """
-    config = (config or TrainConfig()).for_model(model)
+    config = (config or default_training(dataset, model)).for_model(model)
     target = find_device(device)
     check_trainable(dataset)
     check_split(dataset, split, 0)
@@ -225,7 +226,7 @@ def fit_inputs(
         else:
             train = objective.metrics(outputs[split.train], y_train)
         valid = objective.metrics(outputs[split.valid], y_valid)
-        score = objective.score(valid, outputs[split.valid], y_valid, by_loss=config.select == "loss")
+        score = objective.score(valid, outputs[split.valid], y_valid, select=config.select)
         return Evaluation(train=train, valid=valid, score=score, finite=bool(outputs.isfinite().all()))
 
     best = run_epochs(

@@ -21,7 +21,7 @@ from edhnn import kernels
 from edhnn.data.dataset import UNLABELLED, NodeDataset, Task, class_name
 from edhnn.data.splits import Split
 from edhnn.errors import DataError
-from edhnn.training.config import RegressionLoss
+from edhnn.training.config import RegressionLoss, Selection
 
 Metrics = dict[str, float]
 """Metric by name; NaN if no label is known."""
@@ -151,17 +151,20 @@ class Objective:
             return multilabel_metrics(answers - 0.5, y)
         return regression_metrics(answers, y)
 
-    def score(self, metrics: Metrics, outputs: Tensor, y: Tensor, *, by_loss: bool = False) -> float:
+    def score(self, metrics: Metrics, outputs: Tensor, y: Tensor, *, select: Selection = "metric") -> float:
         """Compute the score of an epoch; larger is better: the metric, or minus the loss if asked or for regression.
 
+        With ``metric-then-loss`` the loss takes away less than half a node, so it decides between equal accuracies.
         If a label is so far from those of the training nodes that the loss overflows 32 bits, 64 bits are used.
         """
-        if self.task != "regression" and not by_loss:
+        if self.task != "regression" and select == "metric":
             return metrics[self.metric]
         score = -float(self.loss(outputs, self.targets(y, outputs.dtype)))  # scaled: targets count alike
-        if math.isfinite(score):
+        if not math.isfinite(score):
+            score = -float(self.loss(outputs.double(), self.targets(y.double(), torch.float64)))
+        if self.task == "regression" or select == "loss":
             return score
-        return -float(self.loss(outputs.double(), self.targets(y.double(), torch.float64)))
+        return metrics[self.metric] + 0.5 / len(y) * score / (1 - score)
 
     def answers(self, outputs: Float[Tensor, "N C"]) -> Float[Tensor, "N C"]:
         """Turn outputs into probabilities (of classes, or of each label), or values in the units of the labels."""

@@ -41,6 +41,7 @@ from edhnn.training.beliefs import Knowledge, added_columns, knowledge_shapes, o
 from edhnn.training.config import TrainConfig
 from edhnn.training.inputs import Device, FeatureRange, Inputs, Scaling, find_device, make_inputs, outputs_of
 from edhnn.training.objective import Objective, check_features, feature_name
+from edhnn.training.structural_features import StructuralFeatures, with_features
 from edhnn.typing import JsonObject, NodeOrEdgeId
 
 FORMAT: Final = 1
@@ -59,6 +60,7 @@ class _Reading(msgspec.Struct):
     feature_seed: Natural | None = None
     encoding: Encoding | None = None
     columns: TableColumns | None = None
+    structural_features: StructuralFeatures | None = None
 
 
 class _Base(msgspec.Struct, forbid_unknown_fields=True):
@@ -220,9 +222,12 @@ class Pretrained:
     def fitted(self, dataset: NodeDataset) -> NodeDataset:
         """Select the model's feature columns in the model's order, if model and dataset have column names.
 
+        If the features of the training were made from its hypergraph, they are made from this one in the same way.
+
         Raises:
             DataError: if columns are missing, or their number differs, or a value is not finite.
         """
+        dataset = with_features(dataset, self.reading)
         check_features(dataset)
         assert dataset.x is not None
         needed, given = self.feature_names, dataset.feature_names

@@ -38,6 +38,7 @@ from edhnn.training.config import TrainConfig
 from edhnn.training.inputs import Device, find_device, make_inputs
 from edhnn.training.loop import EpochRecord, fit_inputs
 from edhnn.training.objective import check_split, check_trainable, labels_of, make_objective
+from edhnn.training.structural_features import with_features
 from edhnn.tuning.search import Search, TrialSummary, TuningResult
 from edhnn.typing import JsonObject
 
@@ -68,8 +69,8 @@ def tune(
         search: The search: its space and the number of trials.
         storage: An SQLite file, or ``sqlite:///FILE``. An existing search is resumed, and other processes may work on
             it at the same time.
-        jobs: Number of trials at the same time, each in a process of one thread; by default 1 for the wide space, and
-            `choose_jobs` decides for the grid. With 1 this process trains them, with all threads of torch.
+        jobs: Number of trials at the same time, each in a process of one thread; by default `choose_jobs` decides for
+            the grid, and 1 for the other spaces. With 1 this process trains them, with all threads of torch.
         splits: The splits; by default those of the plan. Labels of a split's test part are not read in that split. A
             note about the splits is a warning.
         should_stop: Called after every epoch; if it returns true, the search stops.
@@ -95,6 +96,7 @@ def tune(
         raise UsageError(f"`trials=` must be at least 1. Got {search.trials}.")
     if jobs is not None and jobs < 1:
         raise UsageError(f"`jobs=` must be at least 1. Got {jobs}.")
+    dataset = with_features(dataset)
     if splits is None:
         splits, notes = search.plan.draw_splits(dataset)
         for note in notes:
@@ -136,7 +138,7 @@ class ValidationScore:
     Args:
         dataset: The dataset.
         splits: The splits; their test parts are used only to remove labels.
-        config: The transforms and the scaling, which all trials share.
+        config: The transforms, which all trials share, and the scaling of the plan.
         device: The training device.
         every_class: Check that no class lacks training nodes.
 
@@ -158,7 +160,8 @@ class ValidationScore:
         for number, (seen, split) in enumerate(zip(self.seen, splits, strict=True)):
             check_trainable(seen)
             check_split(seen, split, number, test=False, every_class=every_class)
-        self.inputs, self.device = make_inputs(self.seen[0], config).to(device), device
+        self.device = device
+        self._inputs = {config.feature_scaling: make_inputs(self.seen[0], config).to(device)}
         objective = make_objective(self.seen[0], self.splits[0].train, config.regression_loss)
         self.metric, self.in_percent = objective.metric, objective.in_percent
 
@@ -179,7 +182,12 @@ class ValidationScore:
         seen, split = self.seen[number], self.splits[number]
         objective = make_objective(seen, split.train, plan.train.regression_loss)
         model, seed = plan.make_model(seen, objective, number), plan.split_seed(number)
-        result = fit_inputs(model, self.inputs, seen, split, objective, plan.train, seed=seed, watch=each_epoch)
+        scaling = plan.train.feature_scaling
+        if scaling not in self._inputs:
+            self._inputs[scaling] = make_inputs(seen, plan.train).to(self.device)
+        result = fit_inputs(
+            model, self._inputs[scaling], seen, split, objective, plan.train, seed=seed, watch=each_epoch
+        )
         score = result.valid[objective.metric]
         if not math.isfinite(score):
             raise EdhnnError(f"The validation {objective.metric} must be finite. It is {score} in split {number}.")
@@ -360,8 +368,8 @@ def work_in_folder(path: str, device: str, should_stop: Callable[[], bool]) -> N
 
 
 def _choose_jobs(dataset: NodeDataset, search: Search, unfinished: int, device: torch.device) -> int:
-    """Choose 1 for the wide space, where more would make trials depend on timing; else as for the largest sizes."""
-    if search.space == "wide":
+    """Choose as for the largest sizes of the grid; 1 elsewhere, where more would make trials depend on timing."""
+    if search.space != "paper":
         return 1
     from edhnn.tuning.study import paper_space
 

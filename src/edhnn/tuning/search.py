@@ -1,6 +1,7 @@
 """A search for sizes and its result; the winner as a configuration file.
 
-A search chooses from the paper's grid of depth and width, or from a wider space. A parameter is the name of an option
+A search chooses from what matters (rates, dropout, scaling, depth and width), from the paper's grid of depth and width,
+or from a wider space. A parameter is the name of an option
 of the model or of training. Options that the user has set are not searched.
 """
 
@@ -19,8 +20,8 @@ from edhnn.models.registry import make_config
 from edhnn.runs.plan import Plan
 from edhnn.typing import JsonObject
 
-Space = Literal["paper", "wide"]
-_TRAINING = ("learning_rate", "weight_decay")
+Space = Literal["default", "paper", "wide"]
+_TRAINING = ("learning_rate", "weight_decay", "feature_scaling")
 
 
 @final
@@ -31,14 +32,15 @@ class Search:
     Attributes:
         plan: The common plan of all trials: model, options that are not searched, training, number of splits, seed.
         trials: Number of trials, including those of earlier calls; a grid has no more trials than points.
-        space: ``paper`` for the paper's grid of depth and width, ``wide`` for more parameters (`edhnn.tuning.study`).
+        space: ``default`` for rates, dropout, scaling, depth and width, beginning with the settings of the plan;
+            ``paper`` for the paper's grid of depth and width; ``wide`` for more parameters (`edhnn.tuning.study`).
         fixed: Names of options that are not searched, because the user has set them.
         prune: Whether to abandon a trial if its split is worse than the median of the other trials.
     """
 
     plan: Plan
     trials: int
-    space: Space = "paper"
+    space: Space = "default"
     fixed: tuple[str, ...] = ()
     prune: bool = False
 

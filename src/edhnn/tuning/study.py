@@ -17,7 +17,7 @@ import warnings
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from copy import deepcopy
-from dataclasses import fields
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, Final, TypeVar, final
 
@@ -63,6 +63,16 @@ _WIDE: Final[dict[str, BaseDistribution]] = {
     "dropout": FloatDistribution(0.0, 0.8, step=0.1),
     "input_dropout": FloatDistribution(0.0, 0.8, step=0.1),
     "restart": FloatDistribution(0.0, 0.9, step=0.1),
+}
+_DEFAULT: Final[dict[str, BaseDistribution]] = {
+    "num_iterations": IntDistribution(1, 4),
+    "layers": IntDistribution(1, 3),
+    "hidden": CategoricalDistribution((32, 64, 128, 256)),
+    "dropout": FloatDistribution(0.0, 0.6, step=0.1),
+    "input_dropout": FloatDistribution(0.0, 0.6, step=0.1),
+    "learning_rate": FloatDistribution(5e-4, 2e-2, log=True),
+    "weight_decay": CategoricalDistribution((0.0, 1e-5, 1e-4, 1e-3)),
+    "feature_scaling": CategoricalDistribution(("standard", "none")),
 }
 _TRAINING_FIELDS: Final[dict[str, BaseDistribution]] = {
     "learning_rate": FloatDistribution(1e-4, 1e-2, log=True),
@@ -169,6 +179,8 @@ class StudyFile:
             grid = paper_space(search.plan.model, search.fixed)
             self._grid = grid_points(grid, search.plan.seed)
             self._space |= grid
+        elif search.space == "default":
+            self._space |= default_space(search)
         else:
             self._space |= wide_space(search.plan.model, search.plan.options, search.fixed)
         self.num_trials = search.trials if self._grid is None else min(search.trials, len(self._grid))
@@ -270,6 +282,8 @@ class StudyFile:
         if not waiting and self._grid is not None:
             used = [_params(trial) for trial in counting]
             self._study.enqueue_trial(next(point for point in self._grid if point not in used))
+        elif not waiting and not counting and self.search.space == "default":
+            self._study.enqueue_trial(settings_of(self.search, self._space))
         elif not waiting:
             seed = derive_seed(self.search.plan.seed, "trial", len(counting)) % 2**32
             self._study.sampler = optuna.samplers.TPESampler(seed=seed, constant_liar=True)
@@ -363,6 +377,31 @@ def paper_space(model: str, fixed: Collection[str]) -> dict[str, CategoricalDist
         if any(name in known for name in names)
     }
     return _without_fixed(space, fixed, model)
+
+
+def default_space(search: Search) -> dict[str, BaseDistribution]:
+    """Return depth, width, dropout, rates, and the scaling of features if the plan scales them.
+
+    Raises:
+        UsageError: if the space is empty.
+    """
+    plan = search.plan
+    known = {option.name for option in fields(MODELS[plan.model].config)} | {"learning_rate", "weight_decay"}
+    if plan.train.feature_scaling != "none":  # sparse features cannot be scaled
+        known.add("feature_scaling")
+    return _without_fixed({name: _DEFAULT[name] for name in _DEFAULT if name in known}, search.fixed, plan.model)
+
+
+def settings_of(search: Search, space: Mapping[str, BaseDistribution]) -> dict[str, Any]:
+    """Return the plan's own point of a space, without the values that are not in the space."""
+    values = {**asdict(search.plan.train), **asdict(search.plan.config)}
+    return {name: values[name] for name, distribution in space.items() if _holds(distribution, values[name])}
+
+
+def _holds(distribution: BaseDistribution, value: Any) -> bool:
+    if isinstance(distribution, FloatDistribution | IntDistribution):
+        return bool(distribution.low <= value <= distribution.high)
+    return isinstance(distribution, CategoricalDistribution) and value in distribution.choices
 
 
 def wide_space(model: str, options: Mapping[str, Any], fixed: Collection[str]) -> dict[str, BaseDistribution]:

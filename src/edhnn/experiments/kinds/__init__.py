@@ -6,9 +6,12 @@ from collections.abc import Mapping
 
 from edhnn.experiments.kinds.accuracy import Accuracy
 from edhnn.experiments.kinds.base import Kind
+from edhnn.experiments.kinds.defaults import DefaultSettings
 from edhnn.experiments.kinds.diffusion_steps import DiffusionSteps
 from edhnn.experiments.kinds.statistics import Statistics
 from edhnn.experiments.kinds.timing import Timing
 
-KINDS: Mapping[str, Kind] = {kind.name: kind for kind in (Accuracy(), Statistics(), Timing(), DiffusionSteps())}
+KINDS: Mapping[str, Kind] = {
+    kind.name: kind for kind in (Accuracy(), Statistics(), Timing(), DiffusionSteps(), DefaultSettings())
+}
 """The kinds by the value of ``kind`` in an experiment's file."""
