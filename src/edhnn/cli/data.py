@@ -6,8 +6,9 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
+import torch
 import typer
 from rich.console import Console
 from rich.padding import Padding
@@ -26,6 +27,7 @@ from edhnn.cli.output import (
     print_notes,
     print_table,
 )
+from edhnn.data.dataset import NodeDataset
 from edhnn.data.limits import size_in_words
 from edhnn.datasets.download import Patience, fetch, published_dataset, published_datasets
 from edhnn.datasets.registry import cache_folder, catalog, find_published
@@ -33,7 +35,7 @@ from edhnn.doctor.checks import SEVERITIES, Finding
 from edhnn.doctor.cost import Forecast, ModelSize, forecast
 from edhnn.doctor.diagnose import Diagnosis, examine
 from edhnn.doctor.summary import facts
-from edhnn.errors import UsageError, shown
+from edhnn.errors import DataError, UsageError, shown
 from edhnn.io.files import check_can_write, check_folder, open_existing
 from edhnn.io.formats import Format, Written, format_by_name, write_dataset
 from edhnn.io.hif.reader import read_hif
@@ -104,13 +106,17 @@ def doctor(
         Path | None, typer.Option("--picture", help="Draw the dataset into this PNG; an existing one is replaced.")
     ] = None,
     hidden: Annotated[
-        int, typer.Option("--hidden", min=1, help="Width of the model in the cost forecast.")
-    ] = ModelSize().hidden,
+        int | None, typer.Option("--hidden", min=1, help="Width in the forecast; default: as `edhnn train`.")
+    ] = None,
     iterations: Annotated[
-        int, typer.Option("--iterations", min=1, help="Iterations of the model in the forecast.")
-    ] = ModelSize().num_iterations,
-    epochs: Annotated[int, typer.Option("--epochs", min=1, help="Epochs in the forecast.")] = ModelSize().epochs,
-    splits: Annotated[int, typer.Option("--splits", min=1, help="Splits in the forecast.")] = ModelSize().splits,
+        int | None, typer.Option("--iterations", min=1, help="Iterations in the forecast; default: as `edhnn train`.")
+    ] = None,
+    epochs: Annotated[
+        int | None, typer.Option("--epochs", min=1, help="Epochs in the forecast; default: as `edhnn train`.")
+    ] = None,
+    splits: Annotated[
+        int | None, typer.Option("--splits", min=1, help="Splits in the forecast; default: as `edhnn train`.")
+    ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 if a finding is an error.")] = False,
     as_json: Json = False,
     options: ReadOptions,
@@ -120,8 +126,7 @@ def doctor(
         _check_picture(picture)
     dataset = options.read(source, keep_missing=True)
     diagnosis = _translate_findings(examine(dataset))
-    size = ModelSize(hidden=hidden, num_iterations=iterations, epochs=epochs, splits=splits)
-    cost = forecast(dataset, size)
+    cost = _forecast(dataset, splits, {"hidden": hidden, "num_iterations": iterations, "epochs": epochs})
     if picture is not None:
         from edhnn.plotting.dataset import draw  # matplotlib takes half a second to import
 
@@ -135,6 +140,24 @@ def doctor(
             print_message(f"picture: {picture}")
     if strict and diagnosis.count("error"):
         raise typer.Exit(1)
+
+
+def _forecast(dataset: NodeDataset, splits: int | None, sizes: dict[str, int | None]) -> Forecast:
+    """Forecast what `edhnn train` would do; with the defaults of `ModelSize` if the data cannot be trained on yet."""
+    from edhnn.runs.forecast import forecast_run  # slow to import
+    from edhnn.runs.plan import make_plan
+    from edhnn.training.objective import check_trainable
+    from edhnn.training.structural_features import with_features
+
+    given: dict[str, Any] = {name: value for name, value in sizes.items() if value is not None}
+    if dataset.x is not None and dataset.x.layout == torch.strided:
+        dataset = replace(dataset, x=dataset.x.nan_to_num())  # training imputes them
+    try:
+        check_trainable(with_features(dataset))
+    except DataError:
+        return forecast(dataset, ModelSize(**given | ({} if splits is None else {"splits": splits})))
+    dataset = with_features(dataset)
+    return forecast_run(dataset, make_plan(dataset, "ed-hnn", splits=splits, settings=given))
 
 
 def _translate_findings(diagnosis: Diagnosis) -> Diagnosis:
@@ -306,13 +329,14 @@ def _finding_text(finding: Finding) -> Text:
 
 def _print_forecast(console: Console, forecast: Forecast) -> None:
     size = forecast.size
-    amount = f"{size.num_iterations} iterations, {size.epochs} epochs, {size.splits} splits"
+    amount = f"{size.num_iterations} iterations, at most {size.epochs} epochs, {size.splits} splits"
     part = "the whole dataset" if forecast.timed_share > 0.99 else f"{forecast.timed_share:.1%} of the dataset"
     rows = [
         ("parameters", number(forecast.parameters)),
-        ("peak memory", size_in_words(forecast.peak_bytes)),
+        ("memory of a step", size_in_words(forecast.peak_bytes)),
+        ("memory of the whole run", size_in_words(forecast.run_bytes)),
         ("a training step", duration_in_words(forecast.seconds_per_step)),
-        ("the whole run", duration_in_words(forecast.seconds_per_run)),
+        ("the whole run", f"{duration_in_words(forecast.seconds_per_run)}, {forecast.jobs} at a time"),
         ("timed on this machine", f"steps on {part}, {forecast.flops_per_second / 1e9:.0f} GFLOP/s"),
     ]
     console.print(Text(f"Training ED-HNN (width {size.hidden}, {amount})", style="bold"))
