@@ -48,7 +48,7 @@ ROOT = Path(__file__).resolve().parents[1]
 LARGEST = 5
 REGISTRIES = frozenset({"FORMATS", "POTENTIALS", "MODELS", "KINDS", "VERBS"})
 """Tables whose entries are plug-ins."""
-EXTRAS = frozenset({"huggingface_hub", "optuna", "plotly", "tensorboard"})
+EXTRAS = frozenset({"huggingface_hub", "openpyxl", "optuna", "plotly", "tensorboard"})
 """Our optional libraries; bridges import theirs inside functions."""
 BACKENDS = ("edhnn.kernels.torch_backend",)
 """Packages of alternative implementations. The torch kernels replace the native ones and are their reference."""

@@ -1,4 +1,4 @@
-"""ED-HNN and a perceptron on the embedded contextual SBM, beside two floors that ignore the hypergraph.
+"""ED-HNN and a perceptron on the embedded contextual SBM, beside three floors without a network.
 
     python examples/demo.py [FOLDER]
 
@@ -9,15 +9,10 @@ half is in the hyperedges, which only ED-HNN sees.
 import shutil
 import sys
 from pathlib import Path
-from statistics import mean, stdev
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
-from sklearn.dummy import DummyClassifier
-from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 import edhnn
 
@@ -29,16 +24,6 @@ def main(folder: Path) -> None:
     table = Table(box=SIMPLE_HEAD, title=f"{dataset.name}, {SPLITS} splits, {EPOCHS} epochs", title_justify="left")
     for heading in ("model", "test accuracy", "parameters", "seconds", "report"):
         table.add_column(heading, justify="left" if heading in ("model", "report") else "right")
-    splits = edhnn.default_splits(dataset, SPLITS)
-    x, y = dataset.x.numpy(), dataset.y.numpy()
-    for name, floor in (
-        ("majority", DummyClassifier()),
-        ("logistic", make_pipeline(StandardScaler(), LogisticRegression())),
-    ):
-        scores = [
-            100 * floor.fit(x[split.train], y[split.train]).score(x[split.test], y[split.test]) for split in splits
-        ]
-        table.add_row(name, f"{mean(scores):.2f} ± {stdev(scores):.2f} %")
     for model, options in (
         ("ed-hnn", {"hidden": WIDTH, "classifier_hidden": WIDTH}),
         ("mlp", {"hidden": WIDTH, "layers": 2}),
@@ -49,6 +34,8 @@ def main(folder: Path) -> None:
         accuracy = f"{found.test_mean:.2f} ± {found.test_std:.2f} %"
         report = f"{found.run}/report.html"
         table.add_row(model, accuracy, f"{found.num_parameters:,}", f"{found.seconds:.1f}", report)
+    for floor in found.floors:
+        table.add_row(f"floor: {floor.name}", f"{floor.value:.2f} %")
     Console().print(table)
 
 

@@ -1,6 +1,7 @@
 """`edhnn evaluate` on the files that `edhnn data convert` writes: the same labels with the same names."""
 
 import json
+import shutil
 
 import pytest
 
@@ -69,3 +70,80 @@ def test_no_prediction_is_written_that_is_not_finite_and_far_features_are_noted(
         assert "The likely cause is column 'x', with the value 3.4e+38" in errors
         assert "at node 'n7'" in errors
     assert not (tmp_path / "p.csv").exists()
+
+
+def write_things(folder, name, count, *, odd=False):
+    """Write orders of things with columns of every kind; `odd` ones are new, and their order differs."""
+    rows, nodes = [], []
+    for v in range(count):
+        colour = "mauve" if odd and v == 3 else ("red", "green", "blue")[v % 3]
+        price = "" if v % 7 == 1 else f"{1000 + v}.{v:03d},50"[-8:] if v % 2 else f"{v},25"
+        text = f"{('rye', 'milk')[v % 2]} {('big', 'small', 'fresh')[v % 3]} no {v}"
+        kind = "" if odd or v % 5 == 4 else ("bread", "drink")[v % 2]
+        cells = {
+            "sku": f"{v:03d}",
+            "kind": kind,
+            "colour": colour,
+            "price": price,
+            "since": f"{v % 28 + 1:02d}.03.2026",
+        }
+        cells |= {"name": text, "zip": f"0{v % 4}"}
+        nodes.append(cells)
+        rows += [f"{v // 3};{v:03d};{v}", f"{(v + 7) % count // 3 + 100};{v:03d};{v}"]
+    heads = list(nodes[0])[:: -1 if odd else 1]
+    lines = [";".join(heads), *(";".join(cells[head] for head in heads) for cells in nodes)]
+    (folder / f"{name}.nodes.csv").write_text("\n".join(lines) + "\n")
+    (folder / f"{name}.csv").write_text("\n".join(["order_no;sku;line", *rows]) + "\n")
+
+
+def test_columns_of_every_kind_from_training_to_prediction(tmp_path, here):  # noqa: F811
+    write_things(tmp_path, "things", 40)
+    write_things(tmp_path, "new", 12, odd=True)
+    code, _, errors = here("train", "things.csv", "--label", "kind", "--out", "run", *TINY, folder=tmp_path)
+    assert code == 0, errors
+    for words in (
+        "numbers of 'price' are written as 1.234,5",
+        "categories, a column of 0 and 1 for each value: colour (3), zip (4)",
+        "dates, as years and positions in year and week: since (5)",
+        "text, as weights of its words: name (6)",
+        "columns of the incidence table left out: line",
+    ):
+        assert words in errors
+    code, _, errors = here("evaluate", "run", "things.csv", "--json", folder=tmp_path)
+    assert code == 0, errors
+    assert "guessed" not in errors
+    code, output, errors = here("predict", "run", "new.csv", "--out", "p.csv", "--json", folder=tmp_path)
+    assert (code, json.loads(output)["num_nodes"]) == (0, 12), errors
+    assert "1 values of 'colour' did not occur in the training" in errors
+    assert "First: 'mauve' at line 5 (node '003')" in errors
+    record = json.loads((tmp_path / "run/splits/00/model/config.json").read_text())["reading"]
+    assert record["columns"] == {"node": "sku", "hyperedge": "order_no", "weight": None, "id": "sku"}
+    assert [column["kind"] for column in record["encoding"]["columns"]] == [
+        "category", "number", "date", "text", "category"
+    ]  # fmt: skip
+
+    names = (tmp_path / "new.nodes.csv").read_text()
+    (tmp_path / "new.nodes.csv").write_text(names.replace("02.03.2026", "soon"))
+    code, output, errors = here("predict", "run", "new.csv", "--out", "q.csv", folder=tmp_path)
+    assert (code, output) == (1, "")
+    assert "line 3 (node '001'): The feature column 'since' held dates (day-month-year) in the training. Got" in errors
+    assert not (tmp_path / "q.csv").exists()
+
+
+def test_a_run_that_recorded_no_encoding_predicts_from_its_columns(tmp_path, here):  # noqa: F811
+    columns = {"x": lambda v: v / 20, "size": lambda v: -v % 5, "kind": lambda v: "ab"[v % 2]}
+    write_people(tmp_path, "people", columns)
+    code, _, errors = here("train", "people.csv", "--label", "kind", "--out", "run", *TINY, folder=tmp_path)
+    assert code == 0, errors
+    model = tmp_path / "run/splits/00/model"
+    copied = tmp_path / "model"
+    shutil.copytree(model, copied)
+    record = json.loads((copied / "config.json").read_text())
+    del record["reading"]["encoding"], record["reading"]["columns"]
+    (copied / "config.json").write_text(json.dumps(record))
+    answers = []
+    for folder in (model, copied):
+        code, _, errors = here("predict", folder, "people.csv", "--out", "p.csv", "--force", folder=tmp_path)
+        assert code == 0, errors
+        answers.append((tmp_path / "p.csv").read_text())
+    assert answers[0] == answers[1]

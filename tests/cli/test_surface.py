@@ -18,6 +18,9 @@ SURFACE = {
     "data list": {"--data-dir", "--json"},
     "data info": READ,
     "data doctor": READ | {"--picture", "--hidden", "--iterations", "--epochs", "--splits", "--strict"},
+    "data clean": {"--encoding", "--separator", "--skip-lines", "--header", "--one-basket-per-line", "--merge-ids"}
+    | {"--drop-bad-lines", "--drop-extra-fields", "--drop-empty", "--id-column", "--dry-run", "--force", "--max-bytes"}
+    | {"--json"},
     "data convert": READ | {"--to", "--legacy-pickle", "--force"},
     "data fetch": {"--data-dir", "--force", "--deadline", "--json"},
     "diffuse": READ

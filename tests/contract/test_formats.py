@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+import openpyxl
 import pytest
 import scipy.sparse as sp
 import torch
@@ -59,7 +60,80 @@ def targets(name: str) -> list[str]:
     return plain + [f"{target}.gz" for target in plain if not target.endswith(".parquet")]
 
 
-TARGETS = [(name, target) for name in FORMATS for target in targets(name)]
+WRITTEN = [name for name, entry in FORMATS.items() if entry.write is not None]
+TARGETS = [(name, target) for name in WRITTEN for target in targets(name)]
+
+
+def workbook(*sheets):
+    """Return the bytes of a workbook: name and rows of each sheet."""
+    book = openpyxl.Workbook()
+    book.remove(book.active)
+    for title, rows in sheets:
+        sheet = book.create_sheet(title)
+        for row in rows:
+            sheet.append(row)
+    stream = io.BytesIO()
+    book.save(stream)
+    return stream.getvalue()
+
+
+ONLY_READ = {  # files, of which each name that the format has can be read, and the number of nodes
+    "xlsx": (
+        {
+            "t.xlsx": workbook(("first", [["item", "basket"], ["a", 1], ["b", 1], ["b", 2]])),
+            "t.nodes.xlsx": workbook(("nodes", [["id", "label", "x"], ["a", "p", 1.5], ["b", "q", 2], ["c", None, 3]])),
+        },
+        ["t.xlsx"],
+        3,
+    ),
+    "benson": (
+        {
+            "t-nverts.txt": b"3\n2\n1\n",
+            "t-simplices.txt": b"1\n2\n3\n2\n4\n4\n",
+            "t-times.txt": b"10\n15\n21\n",
+            "t-node-labels.txt": b"1 Ann\n2 Bob\n3 Cid\n4 Dan\n7 Eve\n",
+        },
+        ["t-nverts.txt", "t-simplices.txt"],
+        5,
+    ),
+    "allset": (
+        {
+            "t.content": b"10 0.5 0\n11 2 1\n12\t 3  1\n20 0 0\n21 0 0\n",
+            "t.edges": b"10 20\n11 20\n11\t21\n",
+        },
+        ["t.content", "t.edges"],
+        3,
+    ),
+}
+
+
+def only_read(folder, name):
+    files, names, count = ONLY_READ[name]
+    for file, content in files.items():
+        (folder / file).write_bytes(content)
+    return [folder / file for file in names], count
+
+
+def test_every_format_is_written_or_has_an_example():
+    assert set(ONLY_READ) == set(FORMATS) - set(WRITTEN)
+
+
+@pytest.mark.parametrize("name", ONLY_READ)
+def test_formats_that_are_only_read(tmp_path, name):
+    paths, count = only_read(tmp_path, name)
+    for path in paths:
+        assert detect_format(path) == name == format_by_name(path)
+        dataset = read_dataset(path)
+        assert dataset.provenance.format == name and dataset.hypergraph.num_nodes == count
+        assert read_dataset(path, limits=Limits(max_nodes=count)).hypergraph.num_nodes == count
+        with pytest.raises(LimitError, match="`max_nodes=`"):
+            read_dataset(path, limits=Limits(max_nodes=count - 1))
+        with pytest.raises(LimitError, match="`max_bytes=`"):
+            read_dataset(path, limits=Limits(max_bytes=4))
+        before = files_in(tmp_path)
+        with pytest.raises(UsageError, match="read and not written"):
+            write_dataset(dataset, path, overwrite=True)
+        assert files_in(tmp_path) == before
 
 
 @pytest.fixture(scope="module")
@@ -180,7 +254,7 @@ def with_variants(dataset, variant):
     return dataset
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", WRITTEN)
 @settings(max_examples=EVERYDAY_EXAMPLES)
 @given(case=cases(), number=st.integers(0, 9), variant=st.booleans())
 def test_round_trip(folder, name, case, number, variant):
@@ -359,6 +433,8 @@ def subject(folder: Path, name: str, target: str) -> Subject:
     by_hand = {"foreign.json": FOREIGN_HIF, "baskets.csv": BASKETS}
     if target in by_hand:
         return Subject({target: by_hand[target]}, target)
+    if name in ONLY_READ:
+        return Subject(ONLY_READ[name][0], target)
     files = {}
     for number, dataset in enumerate((zoo(), simple_zoo(), plain())):
         try:
@@ -502,7 +578,12 @@ def fuzz(folder: Path, subject: Subject, kind: str, examples: int, *, fresh: boo
 
 
 KINDS = ("bytes", "mutations")
-SUBJECTS = [*TARGETS, ("hif", "foreign.json"), ("table", "baskets.csv")]
+SUBJECTS = [
+    *TARGETS,
+    *((name, names[0]) for name, (_, names, _) in ONLY_READ.items()),
+    ("hif", "foreign.json"),
+    ("table", "baskets.csv"),
+]
 
 
 @pytest.mark.usefixtures("without_shape_checks")

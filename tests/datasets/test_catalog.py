@@ -19,9 +19,10 @@ EMBEDDED = [name for name, entry in ENTRIES.items() if entry.origin == "embedded
 PUBLISHED = [name for name, entry in ENTRIES.items() if entry.origin == "published"]
 
 
-def test_nine_datasets_are_published_and_eight_generated():
-    assert (len(PUBLISHED), len(EMBEDDED)) == (9, 8)
-    assert [*(f"csbm-{alpha}" for alpha in range(1, 8)), "digits"] == EMBEDDED
+def test_nine_datasets_are_published_and_fifteen_generated():
+    assert (len(PUBLISHED), len(EMBEDDED)) == (9, 15)
+    drawn = [f"{kind}-{alpha}" for kind in ("csbm", "csbm-fixed") for alpha in range(1, 8)]
+    assert [*drawn, "digits"] == EMBEDDED
     assert set(published_datasets()) == set(PUBLISHED)
     assert all((ENTRIES[name].paper is not None) == (name in PUBLISHED) for name in ENTRIES)
 

@@ -21,7 +21,7 @@ from edhnn import NodeDataset, contextual_sbm, read_dataset, write_dataset
 from edhnn.cli.main import main
 from edhnn.errors import DataError
 from edhnn.experiments.spec import parse_experiment
-from tests.contract.test_formats import BASKETS, FOREIGN_HIF, dense_features, plain, simple_zoo, zoo
+from tests.contract.test_formats import BASKETS, FOREIGN_HIF, ONLY_READ, dense_features, plain, simple_zoo, zoo
 from tests.experiments.made import made_records, write_records
 
 Words = tuple[str, ...]
@@ -192,6 +192,57 @@ def cornell() -> Iterator[Example]:
         names = {"node-names-t.txt": b"a\nb\nc\nd\ne\n"}
         if len(example.files) > 2:
             yield replace(example, files=example.files | names, commands=reading("hyperedges-t.txt"))
+
+
+def only_read(name: str) -> Iterator[Example]:
+    files, names, _ = ONLY_READ[name]
+    for target in names:
+        commands = tuple(words for words in reading(target) if "out.parquet" not in words)
+        yield Example(files, commands, tuple(files))
+
+
+@kind("workbook")
+def workbook() -> Iterator[Example]:
+    yield from only_read("xlsx")
+
+
+@kind("Benson")
+def benson() -> Iterator[Example]:
+    yield from only_read("benson")
+
+
+@kind("AllSet")
+def allset() -> Iterator[Example]:
+    yield from only_read("allset")
+
+
+@kind("dirty table")
+def dirty_table() -> Iterator[Example]:
+    tables = {
+        "dirty.csv": b"\xef\xbb\xbfsku;order;price\n007;1;1,5\n7;1;2\n\n"
+        b'"8;2;3\n;2;1\n9,2,1\n9;2;1;;\nsku;order;price\nK\xe4;3;1\n',
+        "baskets.csv": b"milk,bread,eggs\nmilk,beer\nbread\n",
+        "wide.csv": "sku,order\nK\u00e4se,1\nBrot,1\n".encode("utf-16"),
+        "bare.csv": b"1,2\n1,3\n2,3\n",
+    }
+    clean: dict[str, Words] = {
+        "dirty.csv": (
+            "--drop-bad-lines",
+            "--drop-extra-fields",
+            "--drop-empty",
+            "--separator",
+            ";",
+            "--separator",
+            ",",
+        ),
+        "baskets.csv": ("--one-basket-per-line", "--merge-ids", "case"),
+        "wide.csv": ("--encoding", "utf-16", "--merge-ids", "zeros", "--merge-ids", "spaces:sku"),
+        "bare.csv": ("--header", "node,hyperedge", "--dry-run"),
+    }
+    for name, content in tables.items():
+        words = ("data", "clean", name, "out.csv", *clean[name])
+        doctor = ("data", "doctor", name, "--epochs", "1", "--splits", "1")
+        yield Example({name: content}, ((*words, "--json"), words, (*doctor, "--json"), doctor), (name,))
 
 
 @kind("dataset folder")

@@ -124,6 +124,8 @@ CASES: tuple[Case, ...] = (
     Case("data-doctor", f"data doctor baskets.csv {LABEL} --json"),
     Case("data-doctor-picture", f"data doctor baskets.csv {LABEL} --picture doctor.png --json", slow=True),
     Case("data-doctor-regression", "data doctor baskets.csv --label age --task regression --json"),
+    Case("data-doctor-dirty", "data doctor dirty.csv --json"),
+    Case("data-clean", "data clean dirty.csv clean.csv --drop-bad-lines --drop-empty --merge-ids zeros:item --json"),
     Case("data-convert-hif", f"data convert baskets.csv made.hif.json {LABEL} --json"),
     Case("data-convert-hif-gz", f"data convert baskets.csv made.hif.json.gz {LABEL} --json"),
     Case("data-convert-hif-hif", "data convert made.hif.json copy.hif.json --json"),
@@ -219,6 +221,7 @@ def write_data(folder: Path) -> None:
     _write(folder / "grown.csv", [("item", "basket"), *pairs, *more])
     _write(folder / "grown.nodes.csv", [*nodes, *new])
     _write(folder / "seeds.csv", [("node", "value"), *((f"n{v}", (-1) ** v * (1 + v / 8)) for v in range(0, NODES, 5))])
+    (folder / "dirty.csv").write_text("item;basket\n007;b1\n12;b1\n7;b2\n007;b2\n12\n\n;b2\n")
     (folder / "grid.toml").write_text(GRID)
     _write_pickles(folder / "pickles")
 

@@ -80,7 +80,7 @@ def test_every_slow_verb_gives_the_same_json(tmp_path):
 def test_every_verb_of_the_command_has_a_case():
     words = {" ".join(case.words.split()[: 2 if case.words.startswith("data") else 1]) for case in CASES}
     verbs = {"models", "presets", "diffuse", "train", "tune", "predict", "evaluate", "run", "report"}
-    assert words == verbs | {f"data {verb}" for verb in ("list", "info", "doctor", "convert", "fetch")}
+    assert words == verbs | {f"data {verb}" for verb in ("list", "info", "doctor", "clean", "convert", "fetch")}
 
 
 def test_every_model_gives_the_same_outputs_and_gradients():

@@ -107,7 +107,7 @@ def test_an_unknown_format_suggests_the_nearest(tmp_path):
 
 def test_options_that_do_not_apply_are_refused(tmp_path):
     (tmp_path / "a.hgr").write_text("1 1\n1\n")
-    with pytest.raises(UsageError, match="Column and table options apply to CSV, TSV and Parquet only. 'a.hgr'"):
+    with pytest.raises(UsageError, match="Column and table options apply to CSV, TSV, Excel and Parquet only. 'a.hgr'"):
         read_dataset(tmp_path / "a.hgr", table=TableRequest(node="x"))
     for options in (dict(label="a"), dict(features=["a"]), dict(task="regression")):
         with pytest.raises(UsageError, match="Label, feature and task options do not apply to 'a.hgr'"):

@@ -56,3 +56,10 @@ def test_transforms_must_be_a_list(tiny):
         make_plan(tiny, settings=parse_settings(["transforms=add_singletons"]))
     named = parse_settings(['transforms=["add_singletons"]'])
     assert make_plan(tiny, settings=named).train.transforms == ("add_singletons",)
+
+
+def test_a_run_of_random_splits_records_no_protocol_so_that_old_folders_are_resumed(tiny, plan, tmp_path):
+    train(tiny, plan, out=tmp_path / "run", jobs=1)
+    record = json.loads((tmp_path / "run/config.json").read_text())
+    assert not {"protocol", "group", "split_column"} & set(record)
+    assert train(tiny, plan, out=tmp_path / "run", jobs=1, resume=True).protocol == "splits"

@@ -106,6 +106,8 @@ def test_the_verdict_is_in_words_and_not_by_a_bare_difference():
     assert verdict_words(floors, 1200) == (
         "No better than guessing; worse than the neighbours' vote (paired over 1,200 nodes, at the 5 % level)."
     )
+    floors = [FloorScore(name=name, value=1.0, verdict="no better") for name in ("majority", "features")]
+    assert verdict_words(floors, 7).startswith("No better than guessing or the features alone (paired")
     values = {floor.name: floor for floor in score("regression", right=0.8).floors}
     assert values["majority"].difference > 0
     assert values["majority"].verdict == "better"

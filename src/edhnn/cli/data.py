@@ -1,9 +1,9 @@
-"""`edhnn data`: list, info, doctor, convert and fetch; and the doctor's report as text."""
+"""`edhnn data`: list, info, doctor, clean, convert and fetch; and the doctor's report as text."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,7 +15,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from edhnn.cli.flags import Command, translate_arguments
-from edhnn.cli.options import DataDir, ReadOptions, Source, check_targets, with_read_options
+from edhnn.cli.options import DataDir, ReadOptions, Source, check_targets, is_catalogue_name, with_read_options
 from edhnn.cli.output import (
     Json,
     console,
@@ -28,19 +28,22 @@ from edhnn.cli.output import (
     print_table,
 )
 from edhnn.data.dataset import NodeDataset
-from edhnn.data.limits import size_in_words
+from edhnn.data.limits import Limits, size_in_words
 from edhnn.datasets.download import Patience, fetch, published_dataset, published_datasets
 from edhnn.datasets.registry import cache_folder, catalog, find_published
 from edhnn.doctor.checks import SEVERITIES, Finding
+from edhnn.doctor.clean import Cleaning, clean_table
 from edhnn.doctor.cost import Forecast, ModelSize, forecast
 from edhnn.doctor.diagnose import Diagnosis, examine
 from edhnn.doctor.summary import facts
+from edhnn.doctor.tables import read_in_part
 from edhnn.errors import DataError, UsageError, shown
 from edhnn.io.files import check_can_write, check_folder, open_existing
-from edhnn.io.formats import Format, Written, format_by_name, write_dataset
+from edhnn.io.formats import FORMATS, Format, Written, detect_format, format_by_name, write_dataset
 from edhnn.io.hif.reader import read_hif
 from edhnn.io.hif.writer import write_hif
 from edhnn.io.legacy_pickle import read_legacy_pickle
+from edhnn.io.tables.names import table_to_read
 from edhnn.typing import JsonObject
 
 STYLES = {"error": "bold red", "warning": "yellow", "note": "cyan"}
@@ -124,19 +127,22 @@ def doctor(
     """Check a dataset for problems, and forecast the time and memory of training on it."""
     if picture is not None:
         _check_picture(picture)
-    dataset = options.read(source, keep_missing=True)
-    diagnosis = _translate_findings(examine(dataset))
-    cost = _forecast(dataset, splits, {"hidden": hidden, "num_iterations": iterations, "epochs": epochs})
-    if picture is not None:
+    dataset, diagnosis, command = _examine(source, options)
+    sizes = {"hidden": hidden, "num_iterations": iterations, "epochs": epochs}
+    cost = None if dataset is None else _forecast(dataset, splits, sizes)
+    if picture is not None and dataset is not None:
         from edhnn.plotting.dataset import draw  # matplotlib takes half a second to import
 
         draw(dataset, picture)
     if as_json:
-        drawn = None if picture is None else str(picture)
-        print_json({**diagnosis.to_json(), "forecast": cost.to_json(), "picture": drawn})
+        drawn = None if picture is None or dataset is None else str(picture)
+        content = diagnosis.to_json()
+        for entry, finding in zip(content["findings"], diagnosis.findings, strict=True):
+            entry["command"] = command(finding.clean)
+        print_json({**content, "forecast": cost and cost.to_json(), "picture": drawn})
     else:
-        print_report(console(), diagnosis, cost)
-        if picture is not None:
+        print_report(console(), diagnosis, cost, command)
+        if picture is not None and dataset is not None:
             print_message(f"picture: {picture}")
     if strict and diagnosis.count("error"):
         raise typer.Exit(1)
@@ -160,6 +166,72 @@ def _forecast(dataset: NodeDataset, splits: int | None, sizes: dict[str, int | N
     return forecast_run(dataset, make_plan(dataset, "ed-hnn", splits=splits, settings=given))
 
 
+def _examine(
+    source: str, options: ReadOptions
+) -> tuple[NodeDataset | None, Diagnosis, Callable[[Sequence[str]], str | None]]:
+    """Return the dataset or what can be read of it, what was found, and the command that fixes a finding."""
+    path = None if is_catalogue_name(source) else _text_table(Path(source), options)
+    if path is None:
+        dataset = options.read(source, keep_missing=True)
+        return dataset, _translate_findings(examine(dataset)), _no_command
+    names = [name for name in (options.node_column, options.edge_column) if name is not None]
+    part = read_in_part(
+        path, lambda cleaned: _read_cleaned(path, options, cleaned), options.limits, names if len(names) == 2 else ()
+    )
+    diagnosis = Diagnosis({}, ()) if part.dataset is None else examine(part.dataset)
+    found = [finding for check in part.checks for finding in check.findings]
+    if part.refusal is not None:
+        read = "" if part.dataset is None else " What follows was read from a copy, cleaned as far as necessary."
+        found.insert(
+            0,
+            Finding(severity="error", code="not-readable", message=f"No command reads the file: {part.refusal}{read}"),
+        )
+    findings = sorted([*found, *diagnosis.findings], key=lambda finding: SEVERITIES.index(finding.severity))
+    diagnosis = _translate_findings(replace(diagnosis, findings=tuple(findings)))
+    checks = {check.path: check for check in part.checks}
+    check = checks.get(path)
+    columns = dict(zip(("{node}", "{hyperedge}"), () if check is None else check.ids, strict=False))
+
+    def command(wish: Sequence[str]) -> str | None:
+        owner = next((c for c in part.checks if any(tuple(wish) == f.clean for f in c.findings)), check)
+        if not wish or owner is None:
+            return None
+        words = list(wish)
+        for place, name in columns.items():
+            words = [word.replace(place, name) for word in words]
+        return owner.command(words)
+
+    return part.dataset, diagnosis, command
+
+
+def _no_command(wish: Sequence[str]) -> str | None:  # noqa: ARG001  # the type of a command
+    """Return nothing: only text tables are cleaned by a command."""
+    return None
+
+
+def _text_table(path: Path, options: ReadOptions) -> Path | None:
+    """Return the path of a text table, and nothing for a file of another format."""
+    is_table = FORMATS[options.format or detect_format(path)].options == "tables"
+    return path if is_table and table_to_read(path).kind in ("csv", "tsv") else None
+
+
+def _read_cleaned(path: Path, options: ReadOptions, cleaned: Mapping[Path, Path]) -> NodeDataset:
+    """Read a table, or the cleaned copies of it and of its neighbours."""
+    if cleaned:
+        nodes, hyperedges = options.nodes or _beside(path, "nodes"), options.hyperedges or _beside(path, "hyperedges")
+        options = replace(
+            options,
+            nodes=nodes and cleaned.get(nodes, nodes),
+            hyperedges=hyperedges and cleaned.get(hyperedges, hyperedges),
+        )
+    return options.read(str(cleaned.get(path, path)), keep_missing=True)
+
+
+def _beside(path: Path, what: str) -> Path | None:
+    table = path.with_name(table_to_read(path).neighbour(what))
+    return table if table.is_file() else None
+
+
 def _translate_findings(diagnosis: Diagnosis) -> Diagnosis:
     translated = (
         replace(
@@ -179,6 +251,80 @@ def _check_picture(target: Path) -> None:
         with open_existing(target) as stream:
             if stream.read(len(_PNG)) != _PNG:
                 raise UsageError(f"'{target}' exists and is not a PNG file. Choose another name.")
+
+
+@app.command("clean", cls=Command)
+def clean(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A CSV or TSV table.")],
+    target: Annotated[Path, typer.Argument(metavar="OUT", help="The cleaned table to write: .csv or .tsv, or .gz.")],
+    *,
+    encoding: Annotated[
+        str | None, typer.Option("--encoding", help="Encoding of FILE, such as cp1252; OUT is always UTF-8.")
+    ] = None,
+    separator: Annotated[
+        list[str] | None,
+        typer.Option("--separator", help="Character between fields, or 'tab'; repeat it if lines differ."),
+    ] = None,
+    skip_lines: Annotated[
+        int, typer.Option("--skip-lines", min=0, help="Leave out so many lines above the names of the columns.")
+    ] = 0,
+    header: Annotated[
+        str | None, typer.Option("--header", help="Comma-separated names of the columns, if no line has them.")
+    ] = None,
+    one_basket_per_line: Annotated[
+        bool, typer.Option("--one-basket-per-line", help="Each line lists the members of a hyperedge: milk,bread,eggs.")
+    ] = False,
+    drop_bad_lines: Annotated[
+        bool, typer.Option("--drop-bad-lines", help="Leave out lines that cannot be read, and repeated headers.")
+    ] = False,
+    drop_extra_fields: Annotated[
+        bool, typer.Option("--drop-extra-fields", help="Cut empty fields after the last column.")
+    ] = False,
+    drop_empty: Annotated[
+        bool, typer.Option("--drop-empty", help="Leave out rows without an id, and empty lines.")
+    ] = False,
+    merge_ids: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--merge-ids",
+            help="Spell ids in one way that differ by zeros, decimals, case or spaces: KIND or KIND:COLUMN.",
+        ),
+    ] = None,
+    id_column: Annotated[
+        list[str] | None, typer.Option("--id-column", help="Column of ids, repeatable; default: guessed.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Report what would change, and write nothing.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing OUT.")] = False,
+    max_bytes: Annotated[
+        int | None, typer.Option("--max-bytes", min=1, help="Largest input, decompressed; default: 50 times a file.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Clean a text table: exactly what the options name, with a count of every change. The doctor names the options."""
+    cleaning = Cleaning(
+        encoding=encoding,
+        separators="".join("\t" if mark == "tab" else mark for mark in separator) if separator else None,
+        skip=skip_lines,
+        header=None if header is None else tuple(name.strip() for name in header.split(",")),
+        one_basket_per_line=one_basket_per_line,
+        drop_bad_lines=drop_bad_lines,
+        drop_extra_fields=drop_extra_fields,
+        drop_empty=drop_empty,
+        merge_ids=tuple(merge_ids or ()),
+        ids=tuple(id_column or ()),
+    )
+    report = clean_table(file, target, cleaning, limits=Limits(max_bytes=max_bytes), overwrite=force, dry_run=dry_run)
+    if as_json:
+        notes = [translate_arguments(note) for note in report.notes]
+        print_json({"written": None if dry_run else str(target), **report.to_json(), "notes": notes})
+        return
+    rows = [(change.what, number(change.count), "; ".join(change.examples)) for change in report.changes.values()]
+    if rows:
+        print_table(("change", "count", "first"), rows, right=("count",))
+    else:
+        print_line("No change.")
+    print_line(f"{'Would write' if dry_run else 'Written'}: {target} ({report.rows:,} rows)")
+    print_notes(report.notes)
 
 
 @app.command("convert", cls=Command)
@@ -264,17 +410,59 @@ def fetch_datasets(
         print_json(rows)
 
 
-def print_report(console: Console, diagnosis: Diagnosis, forecast: Forecast) -> None:
-    """Print a diagnosis and a forecast of cost; colours appear on a terminal only."""
-    console.print(facts_table(str(diagnosis.facts["name"]), list(_fact_rows(diagnosis.facts))))
-    console.print()
+def print_report(
+    console: Console,
+    diagnosis: Diagnosis,
+    forecast: Forecast | None,
+    command: Callable[[Sequence[str]], str | None] = _no_command,
+) -> None:
+    """Print a diagnosis and a forecast of cost; colours appear on a terminal only.
+
+    Args:
+        console: Where to print.
+        diagnosis: What was found.
+        forecast: The cost of training; ``None`` if no dataset could be read.
+        command: Returns the command that fixes a finding.
+    """
+    if diagnosis.facts:
+        console.print(facts_table(str(diagnosis.facts["name"]), list(_fact_rows(diagnosis.facts))))
+        console.print()
     console.print(_summary(diagnosis))
     for finding in diagnosis.findings:
         console.print(Padding(_finding_text(finding), (0, 0, 0, 2)))
         if finding.remedy:
             console.print(Padding(Text(shown(finding.remedy), style="italic"), (0, 0, 0, 6)))
-    console.print()
-    _print_forecast(console, forecast)
+        _print_command(console, command(finding.clean))
+    certain = [finding.clean for finding in diagnosis.findings if finding.clean and finding.severity != "note"]
+    certain = [wish for wish in certain if wish[0] != "--header"]  # names of columns must be chosen by the user
+    if len(set(certain)) > 1:
+        console.print(Text("All of these at once:", style="bold"))
+        _print_command(console, command(_joined(certain)))
+    if forecast is not None:
+        console.print()
+        _print_forecast(console, forecast)
+
+
+def _print_command(console: Console, command: str | None) -> None:
+    """Print a command on one line, however long, so that it can be copied."""
+    if command is not None:
+        console.print(Text(f"      {shown(command)}", style="green"), soft_wrap=True)
+
+
+def _joined(parts: Iterable[Sequence[str]]) -> list[str]:
+    """Return the options of several findings, each once; if an option takes one value, the last one counts."""
+    repeated: dict[tuple[str, ...], None] = {}
+    single: dict[str, tuple[str, ...]] = {}
+    for wish in parts:
+        words = list(wish)
+        while words:
+            flag = words.pop(0)
+            value = (flag, words.pop(0)) if words and not words[0].startswith("--") else (flag,)
+            if flag in ("--separator", "--merge-ids", "--id-column"):
+                repeated[value] = None
+            else:
+                single[flag] = value
+    return [word for value in (*single.values(), *repeated) for word in value]
 
 
 def _fact_rows(facts: JsonObject) -> Iterator[tuple[str, str]]:

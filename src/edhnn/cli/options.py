@@ -49,7 +49,9 @@ class ReadOptions:
 
     format: Annotated[Format | None, typer.Option("--format", help="Input format; default: from the file name.")] = None
     label: Annotated[list[str] | None, _column("--label", help="Label column or attribute; repeatable.")] = None
-    features: Annotated[str | None, _column("--features", help="Comma-separated feature columns; '' for none.")] = None
+    features: Annotated[
+        str | None, _column("--features", help="Comma-separated feature columns, of any kind; '' for none.")
+    ] = None
     task: Annotated[Task | None, _column("--task", help="Kind of labels; default: inferred from them.")] = None
     node_column: Annotated[str | None, _table("--node-column", help="Node column; default: guessed.")] = None
     edge_column: Annotated[str | None, _table("--hyperedge-column", help="Hyperedge column; default: guessed.")] = None

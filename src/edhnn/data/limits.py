@@ -10,7 +10,7 @@ Without options, three rules relate what a file may claim to what it contains:
     records              a line of text at most 64 MiB, a JSON record 16 MiB. A JSON document has at most one list or
                          object for every 8 bytes; one million are always allowed.
 
-``max_bytes`` replaces the first rule, lifts the limit of a JSON record to that of a line, and removes that of lists.
+``max_bytes`` replaces the first rule, lifts the limit of a JSON record to that of a line, and ends that of its lists.
 ``max_nodes`` replaces the second rule for nodes, classes and columns, and raises it for hyperedges.
 """
 

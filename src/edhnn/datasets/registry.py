@@ -1,4 +1,4 @@
-"""The catalogue: datasets by name. Nine are published, eight are generated; `catalog.toml` lists their properties.
+"""The catalogue: datasets by name. Nine are published, the others are generated; `catalog.toml` lists their properties.
 
 Published datasets are searched in ``data_dir``, then in ``EDHNN_DATA``, then in the user's cache, where
 `edhnn data fetch` stores them. Random draws (hyperedges, label features, splits) are compared with recorded hashes, so
@@ -22,7 +22,7 @@ from edhnn.data.dataset import NodeDataset
 from edhnn.data.fingerprints import content_digests, splits_sha256
 from edhnn.data.limits import Limits
 from edhnn.data.splits import Split, random_splits
-from edhnn.datasets.synthetic import contextual_sbm, digits, feature_record, label_features
+from edhnn.datasets.synthetic import MinorityClass, contextual_sbm, digits, feature_record, label_features
 from edhnn.errors import DataError, UsageError, unknown_name
 from edhnn.io.folder import HYPEREDGES, read_folder
 
@@ -129,7 +129,10 @@ def load_dataset(
         if name == "digits":
             dataset = digits()
         else:
-            dataset = contextual_sbm(int(name.removeprefix("csbm-")), noise=noise, feature_seed=feature_seed)
+            kind: MinorityClass = "fixed" if "-fixed-" in name else "coin"
+            dataset = contextual_sbm(
+                int(name.rpartition("-")[2]), minority_class=kind, noise=noise, feature_seed=feature_seed
+            )
         _compare(name, "hyperedges", content_digests(dataset)["hyperedges"], entry.hyperedges_sha256)
     else:
         folder = find_published(name, data_dir)

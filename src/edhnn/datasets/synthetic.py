@@ -6,6 +6,8 @@ records hashes of the results.
 
 from __future__ import annotations
 
+from typing import Literal, get_args
+
 import numpy as np
 import torch
 from jaxtyping import Float, Int
@@ -13,9 +15,10 @@ from torch import Tensor
 
 from edhnn.data.dataset import NodeDataset, Provenance
 from edhnn.data.fingerprints import tensor_sha256
-from edhnn.errors import UsageError
+from edhnn.errors import UsageError, unknown_name
 from edhnn.hypergraph.hypergraph import Hypergraph
 
+MinorityClass = Literal["coin", "fixed"]
 FEATURE_WIDTH = 100
 MAX_SEED = 2**32 - 1
 """The largest seed that `numpy.random.RandomState` accepts."""
@@ -27,16 +30,19 @@ def contextual_sbm(
     nodes_per_class: int = 2500,
     num_hyperedges: int = 1000,
     edge_size: int = 15,
+    minority_class: MinorityClass = "coin",
     noise: float = 1.0,
     seed: int = 0,
     feature_seed: int = 0,
 ) -> NodeDataset:
     r"""Draw two classes and hyperedges of $\alpha$ nodes of one class and $|e| - \alpha$ of the other.
 
-    The minority class of each hyperedge is drawn by a fair coin, its nodes without replacement. Small $\alpha$ is
-    homophilic, $\alpha = |e|/2$ heterophilic.
+    The minority class of each hyperedge is drawn by a fair coin, or is class 0 in all hyperedges. Its nodes are drawn
+    without replacement. Small $\alpha$ is homophilic, $\alpha = |e|/2$ heterophilic.
     Paper: Algorithm 3, Section 4.2 and Table 3.
-    Differs: the paper does not define which class is the minority; a random one reproduces its homophily row. The loop
+    Differs: the paper does not define which class is the minority; a random one reproduces its homophily row. Read
+    literally, Algorithm 3 has the same minority class everywhere (``fixed``). Then the number of hyperedges of a node
+    depends on its class, and the labels of the other members of a hyperedge give away the class of a node. The loop
     0..1000 of the pseudo-code would give 1,001 hyperedges. The text and this function use 1,000.
 
     Args:
@@ -44,6 +50,7 @@ def contextual_sbm(
         nodes_per_class: Nodes in each of the two classes.
         num_hyperedges: Number of hyperedges.
         edge_size: Nodes in each hyperedge.
+        minority_class: ``coin``: drawn for each hyperedge; ``fixed``: class 0.
         noise: Standard deviation of the features around the one-hot label.
         seed: Seed of the hyperedges.
         feature_seed: Seed of the features.
@@ -54,12 +61,14 @@ def contextual_sbm(
             f"The minority must lie in 0..{edge_size}, and each class must have at least as many nodes as a hyperedge "
             f"takes from it. Got a minority of {minority} and {nodes_per_class} nodes per class."
         )
+    if minority_class not in get_args(MinorityClass):
+        raise unknown_name("minority class", minority_class, get_args(MinorityClass))
     random = np.random.RandomState(seed)
     members = np.empty((num_hyperedges, edge_size), dtype=np.int64)
     for row in members:
-        minority_class = int(random.randint(2))
-        row[:minority] = minority_class * nodes_per_class + random.permutation(nodes_per_class)[:minority]
-        row[minority:] = (1 - minority_class) * nodes_per_class + random.permutation(nodes_per_class)[:majority]
+        fewer = int(random.randint(2)) if minority_class == "coin" else 0
+        row[:minority] = fewer * nodes_per_class + random.permutation(nodes_per_class)[:minority]
+        row[minority:] = (1 - fewer) * nodes_per_class + random.permutation(nodes_per_class)[:majority]
     y = torch.arange(2 * nodes_per_class) // nodes_per_class
     hypergraph = Hypergraph.from_incidence(
         torch.stack([torch.from_numpy(members.ravel()), torch.arange(num_hyperedges).repeat_interleave(edge_size)]),
@@ -67,14 +76,15 @@ def contextual_sbm(
         num_edges=num_hyperedges,
     )
     x = label_features(y, noise=noise, seed=feature_seed)
+    name = f"csbm-{minority}" if minority_class == "coin" else f"csbm-fixed-{minority}"
     return NodeDataset(
-        name=f"csbm-{minority}",
+        name=name,
         hypergraph=hypergraph,
         x=x,
         y=y,
         task="classification",
         provenance=Provenance(
-            f"csbm-{minority}",
+            name,
             "synthetic",
             details={"generator": "contextual_sbm", "seed": seed, **feature_record(x, noise, feature_seed)},
         ),

@@ -1,7 +1,13 @@
 from .checks import Finding as Finding
+from .clean import Cleaning as Cleaning
+from .clean import CleanReport as CleanReport
+from .clean import clean_table as clean_table
 from .cost import Forecast as Forecast
 from .cost import ModelSize as ModelSize
 from .cost import forecast as forecast
 from .diagnose import Diagnosis as Diagnosis
 from .diagnose import examine as examine
 from .summary import facts as facts
+from .tables import TableCheck as TableCheck
+from .tables import check_table as check_table
+from .tables import read_in_part as read_in_part

@@ -8,12 +8,15 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple, final
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 import scipy.sparse as sp
 import torch
 from torch import Tensor
 
 from edhnn.data.dataset import NodeDataset, features_to_scipy
 from edhnn.data.ids import Ids
+from edhnn.doctor.spelling import DIFFERENCES, Kind, spelling_groups
 from edhnn.doctor.summary import class_counts
 from edhnn.hypergraph.hypergraph import Hypergraph
 from edhnn.hypergraph.statistics import Statistics, class_indicator, first_equal_hyperedge, members_by_class
@@ -37,6 +40,8 @@ class Finding:
         remedy: What to do about it; ``None`` if nothing is necessary.
         count: Number of affected nodes, hyperedges, columns or entries.
         examples: The original ids of the first few of them.
+        clean: The options of `edhnn data clean` that clean it in a text table. ``{node}`` and ``{hyperedge}`` stand for
+            the columns of ids.
     """
 
     severity: Severity
@@ -45,6 +50,7 @@ class Finding:
     remedy: str | None = None
     count: int = 0
     examples: tuple[NodeOrEdgeId, ...] = ()
+    clean: tuple[str, ...] = ()
 
 
 def first_ids(ids: Ids, indices: IntArray) -> tuple[NodeOrEdgeId, ...]:
@@ -131,8 +137,15 @@ def check_structure(dataset: NodeDataset, statistics: Statistics) -> Iterator[Fi
     yield from _zero_weights("membership", hypergraph.incidence_weight)
 
 
+_SPELLINGS: dict[Kind, str] = {
+    "zeros": "ids-differ-by-zeros",
+    "decimals": "ids-differ-by-decimals",
+    "case": "ids-differ-by-case",
+}
+
+
 def check_ids(dataset: NodeDataset) -> Iterator[Finding]:
-    """Look for ids that differ only by white space or by type."""
+    """Look for ids that differ only by white space, zeros, decimals, case or type."""
     for kind, ids in (("node", dataset.node_ids), ("hyperedge", dataset.edge_ids)):
         names = _text_ids(ids)
         padded = [name for name in names if name != name.strip()]
@@ -156,7 +169,38 @@ def check_ids(dataset: NodeDataset) -> Iterator[Finding]:
                 remedy="Spell each id in one way.",
                 count=len(alike),
                 examples=tuple(alike[:EXAMPLES]),
+                clean=("--merge-ids", f"spaces:{{{kind}}}"),
             )
+        yield from _spelled_alike(kind, names)
+
+
+def _spelled_alike(kind: str, names: list[str]) -> Iterator[Finding]:
+    """Look for text ids that differ only by zeros, decimals or case."""
+    for difference, code in _SPELLINGS.items():
+        if pc.count_distinct(_simplified(names, difference)).as_py() == len(names):
+            continue
+        groups = spelling_groups(dict.fromkeys(names, 1), [difference])
+        others = sum(len(group.others) for group in groups)
+        shown = (" and ".join(repr(name) for name in (g.kept, *g.others[:2])) for g in groups[:EXAMPLES])
+        yield Finding(
+            severity="warning",
+            code=code,
+            message=f"{counted(others, f'{kind} id differs', f'{kind} ids differ')} from another only by "
+            f"{DIFFERENCES[difference]}: one {kind} may have become two. First: {'; '.join(shown)}.",
+            remedy="Spell each id in one way, if they are the same.",
+            count=others,
+            clean=("--merge-ids", f"{difference}:{{{kind}}}"),
+        )
+
+
+def _simplified(names: list[str], difference: Kind) -> pa.Array:
+    """Return the ids with at least this kind of difference removed; so most datasets need no further look."""
+    column = pa.array(names, pa.string())
+    if difference == "case":
+        return pc.utf8_lower(column)
+    if difference == "zeros":
+        return pc.utf8_ltrim(column, "0")
+    return pc.replace_substring_regex(column, r"[.,]0+$", "")
 
 
 def _isolated(dataset: NodeDataset, statistics: Statistics) -> Iterator[Finding]:
@@ -239,6 +283,7 @@ def _read_alike(ids: Ids, names: list[str], padded: list[str]) -> list[NodeOrEdg
 
 SMALLEST_CLASS = 4  # 50/25/25: the smallest class that can be in every part has 2 + 1 + 1 nodes
 STRONG_IMBALANCE = 10
+NEARLY_UNIQUE = 0.5
 
 
 def check_labels(dataset: NodeDataset) -> Iterator[Finding]:
@@ -307,6 +352,18 @@ def _check_classes(dataset: NodeDataset) -> Iterator[Finding]:
             message=f"Every labelled node is in class {_class(dataset, int(present[0]))}: there is nothing to learn.",
             remedy="Check that the right column was read as the label.",
             count=int(counts.sum()),
+        )
+        return
+    known = int(counts.sum())
+    if known >= FEW_NODES and len(present) > NEARLY_UNIQUE * known:
+        yield Finding(
+            severity="error",
+            code="nearly-unique-label",
+            message=f"{known:,} labelled nodes have {len(present):,} different labels: no class can be learned from so "
+            f"few examples. First: {_shown_classes(dataset, present)}.",
+            remedy="Name another column with `label=`; this one looks like a name or an id. If it has numbers to be "
+            "predicted, use `task='regression'`.",
+            count=len(present),
         )
         return
     absent = np.flatnonzero(counts == 0)

@@ -37,7 +37,10 @@ class Diagnosis:
 
     def to_json(self) -> JsonObject:
         """Return facts and findings as JSON."""
-        findings = [{**asdict(finding), "examples": list(finding.examples)} for finding in self.findings]
+        findings = [
+            {**asdict(finding), "examples": list(finding.examples), "clean": list(finding.clean)}
+            for finding in self.findings
+        ]
         return {"facts": self.facts, "findings": findings}
 
 

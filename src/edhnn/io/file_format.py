@@ -59,7 +59,8 @@ class FileFormat:
         patterns: The file names of this format: an ending ``.csv``, a pattern ``hyperedges-NAME.txt``, or ``NAME/`` for
             a folder, which matches every name without a dot. A final ``.gz`` is ignored.
         read: Reads a file or folder. It receives the whole request; see ``options``.
-        write: Writes a dataset to a target that was checked before, and returns the paths.
+        write: Writes a dataset to a target that was checked before, and returns the paths; ``None`` if the format is
+            only read.
         dropped: Describes the parts of a dataset that the format cannot store.
         options: Which options of a reader apply: none, those about labels and features, or those about tables too.
         sign: A glob pattern that recognises a folder of this format, and its description.
@@ -69,8 +70,8 @@ class FileFormat:
     name: str
     patterns: tuple[str, ...]
     read: Callable[[Path, TableRequest, Limits], NodeDataset]
-    write: Callable[[NodeDataset, Path], list[Path]]
-    dropped: Callable[[NodeDataset, Path], list[str]]
+    write: Callable[[NodeDataset, Path], list[Path]] | None = None
+    dropped: Callable[[NodeDataset, Path], list[str]] = lambda dataset, target: []  # noqa: ARG005
     options: Literal["none", "columns", "tables"] = "none"
     sign: tuple[str, str] | None = None
     files: Callable[[Path], list[Path]] = lambda target: [target]

@@ -85,9 +85,11 @@ def usage_errors(path: Path, verb: str) -> Iterator[None]:
         raise UsageError(f"'{path}' cannot be {verb}: {(error.strerror or str(error)).lower()}.") from error
 
 
-def open_limited(path: Path, limits: Limits, buffer_bytes: int = 2**20) -> io.BufferedReader:
-    """Open a plain or gzip-compressed file for reading within the limits."""
-    return io.BufferedReader(LimitedReader(path, limits), buffer_bytes)
+def open_limited(
+    path: Path, limits: Limits, buffer_bytes: int = 2**20, *, content: bytes | None = None
+) -> io.BufferedReader:
+    """Open a plain or gzip-compressed file for reading within the limits, or the text that was made from it."""
+    return io.BufferedReader(LimitedReader(path, limits, content), buffer_bytes)
 
 
 @runtime_checkable
@@ -99,16 +101,24 @@ class ByteReader(Protocol):
 
 
 class LimitedReader(io.RawIOBase):
-    """The decompressed bytes of a file, counted against the limits and shown on a progress bar."""
+    """The decompressed bytes of a file, counted against the limits and shown on a progress bar.
 
-    def __init__(self, path: Path, limits: Limits) -> None:
+    Args:
+        path: The file.
+        limits: Size limits.
+        content: Text that was made from the file, to be read in its place.
+    """
+
+    def __init__(self, path: Path, limits: Limits, content: bytes | None = None) -> None:
         super().__init__()
         self.path, self.limits, self.consumed = path, limits, 0
-        self._raw = open_existing(path)
+        self._raw: io.BufferedReader | io.BytesIO = open_existing(path) if content is None else io.BytesIO(content)
         compressed = self._raw.read(2) == _GZIP_MAGIC
         self._raw.seek(0)
-        self._stream: io.BufferedReader | gzip.GzipFile = gzip.GzipFile(fileobj=self._raw) if compressed else self._raw
-        self._stored = path.stat().st_size
+        self._stream: io.BufferedReader | io.BytesIO | gzip.GzipFile = (
+            gzip.GzipFile(fileobj=self._raw) if compressed else self._raw
+        )
+        self._stored = path.stat().st_size if content is None else len(content)
         self._bar = DelayedBar(f"Reading {path.name}", self._stored)
 
     def readable(self) -> bool:

@@ -14,7 +14,7 @@ from edhnn.data.dataset import NodeDataset, Task
 from edhnn.data.encoding import encoding_from_json
 from edhnn.data.limits import Limits
 from edhnn.errors import UsageError, unknown_name
-from edhnn.io import cornell, folder, hmetis
+from edhnn.io import allset, benson, cornell, folder, hmetis
 from edhnn.io.file_format import FileFormat, TableColumns, TableRequest
 from edhnn.io.files import check_can_write, usage_errors
 from edhnn.io.hif import conversion
@@ -25,9 +25,12 @@ FORMATS: dict[str, FileFormat] = {
     for entry in (
         conversion.FORMAT,
         writer.FORMAT,
+        writer.WORKBOOK,
         cornell.FORMAT,
         folder.FORMAT,
         hmetis.FORMAT,
+        benson.FORMAT,
+        allset.FORMAT,
     )
 }
 """Every file format by name. Reading, writing, messages and the contract tests use it."""
@@ -114,8 +117,9 @@ def read_dataset(
     r"""Read a hypergraph, its labels, features and attributes from a file or folder of any known format.
 
     Args:
-        path: HIF (``.hif.json``), incidence table (``.csv``, ``.tsv``, ``.parquet``), Cornell text, dataset folder or
-            hMETIS (``.hgr``); text formats may be gzip-compressed.
+        path: HIF (``.hif.json``), incidence table (``.csv``, ``.tsv``, ``.parquet``, ``.xlsx``), Cornell text, dataset
+            folder, hMETIS (``.hgr``), Benson's simplices (``NAME-nverts.txt``) or the files of AllSet
+            (``NAME.content``); text formats may be gzip-compressed.
         format: The format, a key of `FORMATS`; by default it follows from the name.
         label: The attribute or column that is the label, or several of them; guessed by default.
         features: The attribute or column that is the feature, or several, of any kind; by default all others that can
@@ -156,7 +160,8 @@ def read_dataset(
     encoding = encoding_from_json(like["encoding"]) if "encoding" in like and not keep_missing else None
     if table is not None and entry.options != "tables":
         raise UsageError(
-            f"Column and table options apply to CSV, TSV and Parquet only. '{path.name}' is read as {entry.name}."
+            f"Column and table options apply to CSV, TSV, Excel and Parquet only. '{path.name}' is read as "
+            f"{entry.name}."
         )
     given = replace(columns, label=columns.label or None, keep_missing=False, attributes=())
     if entry.options == "none" and given != ColumnRequest():
@@ -218,6 +223,8 @@ def write_dataset(
     """
     target = Path(target)
     entry = _find_format(format or format_by_name(target, writing=True))
+    if entry.write is None:
+        raise UsageError(f"Files of the format '{entry.name}' are read and not written. Choose another name for OUT.")
     files = entry.files(target)
     check_can_write(*files, overwrite=overwrite, folder=entry.is_folder)
     written = entry.write(dataset, target)

@@ -1,3 +1,5 @@
+from .auto import Auto as Auto
+from .auto import AutoConfig as AutoConfig
 from .base import HypergraphModel as HypergraphModel
 from .baselines.allset import AllDeepSets as AllDeepSets
 from .baselines.allset import AllDeepSetsConfig as AllDeepSetsConfig

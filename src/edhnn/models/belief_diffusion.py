@@ -67,6 +67,8 @@ class BeliefDiffusionConfig(Configuration):
 
 
 TRAINING: Final[Mapping[str, Any]] = {
+    "epochs": 400,
+    "patience": None,
     "learning_rate": 5e-3,
     "schedule": "warmup-cosine",
     "clip": 1.0,

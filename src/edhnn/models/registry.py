@@ -27,6 +27,7 @@ _MODULES = {
     "mean-deg": "released_variants",
     "jump-link": "released_variants",
     "belief-diffusion": "belief_diffusion",
+    "auto": "auto",
     "mlp": "baselines.mlp",
     "ce-gcn": "baselines.clique_gnn",
     "ce-gat": "baselines.clique_gnn",

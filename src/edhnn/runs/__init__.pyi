@@ -11,4 +11,7 @@ from .presets import find_preset as find_preset
 from .presets import list_presets as list_presets
 from .results import RunSummary as RunSummary
 from .run import train as train
+from .scores import ClassScore as ClassScore
+from .scores import FloorScore as FloorScore
+from .scores import Score as Score
 from .tensorboard import tensorboard_events as tensorboard_events

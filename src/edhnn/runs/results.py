@@ -54,7 +54,7 @@ class RunSummary:
         test: The test metric of each split.
         valid: The validation metric of each split at that epoch.
         best_epoch: The selected epoch of each split.
-        cut: How many splits ended at the last epoch allowed while they were still waiting for a better one.
+        cut: How many splits ended at the last epoch allowed while they were still improving.
         split_seconds: Training time of each split.
         seconds: Wall time of this call.
         num_parameters: Number of learned parameters.

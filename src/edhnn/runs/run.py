@@ -252,6 +252,7 @@ def train_split(
             "test": fitted.test,
             "num_parameters": model.num_parameters(),
             "seconds": round(fitted.seconds, 3),
+            **({} if fitted.parts is None else {"parts": fitted.parts}),
             "peak_memory": peak_memory(),
             "run_sha256": run,
             "model_sha256": model_sha256(folder.model),
@@ -335,7 +336,7 @@ def _progress(plan: Plan, splits: int, poll: Callable[[], None]) -> Iterator[Wat
         name, value = next(iter(line["valid"].items()))
         score = "" if value is None else f", validation {name} {value:.3g}"
         note = f" split {line['split']}, epoch {line['epoch']}, loss {line['loss']:.3g}{score}"
-        bar.show(sum(done.values()), note)
+        bar.show(min(sum(done.values()), splits * plan.train.epochs), note)  # `auto` has the epochs of three networks
         poll()
 
     try:

@@ -295,12 +295,16 @@ def verdict_words(floors: Sequence[FloorScore], num_nodes: int) -> str:
         verdict: [FLOOR_WORDS[floor.name][1] for floor in floors if floor.verdict == verdict]
         for verdict in ("better", "no better", "worse")
     }
-    parts = [f"{verdict} than {_joined(words)}" for verdict, words in said.items() if words]
+    parts = [
+        f"{verdict} than {_joined(words, 'or' if verdict == 'no better' else 'and')}"
+        for verdict, words in said.items()
+        if words
+    ]
     if not parts:
         return ""
     text = "; ".join(parts)
     return f"{text[0].upper()}{text[1:]} (paired over {num_nodes:,} nodes, at the 5 % level)."
 
 
-def _joined(words: Sequence[str]) -> str:
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+def _joined(words: Sequence[str], last: str) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} {last} {words[-1]}"

@@ -1,3 +1,6 @@
+from .blend import Blend as Blend
+from .blend import calibration_error as calibration_error
+from .blend import fit_blend as fit_blend
 from .config import TrainConfig as TrainConfig
 from .inputs import Batch as Batch
 from .inputs import Inputs as Inputs

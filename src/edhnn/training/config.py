@@ -104,8 +104,10 @@ class TrainConfig(Configuration):
         return record
 
     def was_cut(self, best_epoch: int, epochs: int) -> bool:
-        """Return whether training ended by its limit while it was still waiting for a better epoch."""
-        return self.patience is not None and epochs == self.epochs and epochs - best_epoch < self.patience
+        """Return whether the limit ended training while it was improving: the best epoch is one of the last fifth."""
+        if self.patience is None or epochs < self.epochs:
+            return False
+        return epochs - best_epoch < max(1, min(self.patience, epochs // 5))
 
     def for_model(self, model: str | nn.Module) -> TrainConfig:
         """Set missing transforms to those of the model (`ModelEntry.singletons`).

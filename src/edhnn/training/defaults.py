@@ -9,7 +9,7 @@ The command, `edhnn.runs.make_plan`, `edhnn.training.fit` and the estimators all
 - *Training*: Adam with a learning rate of 0.005, until 100 epochs have brought no better validation score, and at most
   750 epochs. Of epochs with equal validation accuracy the one with the smallest loss is selected.
 
-A model whose registry entry has a training of its own (`ModelEntry.training`) gets that, and keeps its own options.
+Fields of the training in a model's registry entry (`ModelEntry.training`) take precedence.
 
 The numbers were tuned by validation scores on the half ``tune`` of the suite (`edhnn.datasets.suite`). The paper's
 settings are those of the presets ``paper`` and ``official``.
@@ -67,9 +67,11 @@ def choose_defaults(dataset: NodeDataset, model: str, heads: int | None = None) 
     entry = MODELS[model]
     train = _training(dataset, entry)
     known = [option.name for option in fields(entry.config)]
-    if entry.training:  # a state of beliefs: words are inputs too, other columns reach it through the base predictor
+    if (
+        "features" in known
+    ):  # a state of beliefs: words are inputs too, other columns reach it through the base predictor
         words = dataset.x is not None and dataset.x.layout == torch.sparse_csr
-        return Defaults(options={"features": words} if "features" in known else {}, train=train)
+        return Defaults(options={"features": words}, train=train)
     counts = count(dataset)
     fitting = (
         width
@@ -91,7 +93,7 @@ def default_training(dataset: NodeDataset, model: nn.Module) -> TrainConfig:
 
 
 def _training(dataset: NodeDataset, entry: ModelEntry | None) -> dict[str, Any]:
-    train: dict[str, Any] = dict(entry.training if entry is not None and entry.training else _TRAINING)
+    train: dict[str, Any] = {**_TRAINING, **(entry.training if entry is not None else {})}
     if dataset.x is not None and dataset.x.layout == torch.strided:
         train["feature_scaling"] = "standard"
     if entry is not None and not entry.singletons:

@@ -27,7 +27,10 @@ from edhnn import kernels
 from edhnn.data.dataset import NodeDataset
 from edhnn.data.splits import Split
 from edhnn.errors import DivergedError, UsageError
+from edhnn.io.tensors import Tensors
+from edhnn.models.auto import PARTS, Auto
 from edhnn.models.base import HypergraphModel
+from edhnn.models.belief_diffusion import TRAINING, BeliefDiffusion
 from edhnn.seeding import derive_seed
 from edhnn.training.beliefs import (
     Knowledge,
@@ -37,11 +40,13 @@ from edhnn.training.beliefs import (
     start_small,
     told_of,
 )
+from edhnn.training.blend import calibration_error, fit_blend
 from edhnn.training.checkpoint import FitState, adam_tensors, copied, load_adam
 from edhnn.training.config import TrainConfig
 from edhnn.training.defaults import default_training
 from edhnn.training.inputs import Batch, Device, Inputs, find_device, make_inputs, outputs_of
 from edhnn.training.objective import Metrics, Objective, check_split, check_trainable, labels_of, make_objective
+from edhnn.typing import JsonObject
 
 
 @final
@@ -98,6 +103,7 @@ class FitResult:
         objective: The task; turns outputs into probabilities or values.
         seconds: Training time, including the time before a resumption.
         knowledge: The base predictor and the training labels, if they are inputs.
+        parts: For a model of several parts: the worth and the weight of each, and the calibration of the answer.
     """
 
     best_epoch: int
@@ -109,6 +115,7 @@ class FitResult:
     objective: Objective
     seconds: float
     knowledge: Knowledge | None = None
+    parts: JsonObject | None = None
 
 
 def fit(
@@ -194,6 +201,8 @@ def fit_inputs(
     y = labels_of(dataset).cpu()
     y_train, y_valid = y[split.train], y[split.valid]  # test labels are not read before the end
     knowledge = knowledge or learn_knowledge(config, inputs, split, y, objective, seed)
+    if isinstance(model, Auto):
+        return _fit_parts(model, inputs, dataset, split, objective, config, seed, watch, state, knowledge)
     told = None
     if knowledge is not None:
         found = split.train, torch.arange(len(split.train))
@@ -254,6 +263,153 @@ def fit_inputs(
         seconds=best.seconds,
         knowledge=knowledge,
     )
+
+
+def _fit_parts(
+    model: Auto,
+    inputs: Inputs,
+    dataset: NodeDataset,
+    split: Split,
+    objective: Objective,
+    config: TrainConfig,
+    seed: int,
+    watch: Watch | None,
+    state: FitState | None,
+    knowledge: Knowledge | None,
+) -> FitResult:
+    """Train the networks one after another, then find the weights of all parts on the validation nodes.
+
+    The epochs of the networks are numbered through. A state is that of the whole model; Adam's moments in it are those
+    of the network in training.
+    """
+    if knowledge is None or not config.label_inputs:
+        raise UsageError("The model 'auto' needs `base='linear'` and `label_inputs` of more than 0.")
+    found = split.train, torch.arange(len(split.train))
+    told = told_of(knowledge, inputs, objective, config, found=found)
+    now = _PartState() if state is None else _part_state(model, state)
+    parts = list(enumerate(model.networks))
+    epochs, best_epoch, seconds, before = 0, 0, 0.0, now.offset
+    for number, network in parts[now.number :]:
+
+        def watch_part(
+            record: EpochRecord, snapshot: Callable[[], FitState], number: int = number, before: int = before
+        ) -> None:
+            assert watch is not None
+            moved = replace(record, epoch=before + record.epoch, best_epoch=before + record.best_epoch)
+            watch(moved, lambda: _whole_state(model, number, before, snapshot()))
+
+        part = fit_inputs(
+            network,
+            inputs,
+            dataset,
+            split,
+            objective,
+            _part_config(network, config),
+            seed=derive_seed(seed, "part", number),
+            watch=None if watch is None else watch_part,
+            state=now.state,
+            knowledge=knowledge if isinstance(network, BeliefDiffusion) else None,
+        )
+        best_epoch, seconds = before + part.best_epoch, part.seconds
+        before = epochs = before + part.epochs
+        now = _PartState(state=FitState(seconds=seconds))
+    y, outputs = labels_of(dataset).cpu(), []
+    for position in range(len(PARTS)):
+        model.coefficients.copy_(torch.eye(len(PARTS))[position])
+        outputs.append(outputs_told(model, told))
+    blend = fit_blend([output[split.valid] for output in outputs], y[split.valid], objective)
+    model.coefficients.copy_(torch.tensor(blend.coefficients))
+    answer = outputs_told(model, told)
+    valid, test = (objective.metrics(answer[part], y[part]) for part in (split.valid, split.test))
+    facts: JsonObject = {
+        "valid_loss": blend.loss,
+        "add_nothing": [name for name, weight in zip(PARTS, blend.weights, strict=True) if not weight],
+        "each": [
+            {
+                "name": name,
+                "weight": blend.weights[k],
+                "temperature": blend.temperatures[k],
+                "valid_loss": blend.losses[k],
+                "valid": objective.metrics(outputs[k][split.valid], y[split.valid]),
+                "test": objective.metrics(outputs[k][split.test], y[split.test]),
+            }
+            for k, name in enumerate(PARTS)
+        ],
+    }
+    if objective.task == "classification":
+        error, bins = calibration_error(objective.answers(answer[split.test]), y[split.test])
+        facts["calibration"] = {"error": error, "bins": bins}
+    return FitResult(
+        best_epoch=best_epoch,
+        epochs=epochs,
+        train=objective.metrics(answer[split.train], y[split.train]),
+        valid=valid,
+        test=test,
+        outputs=answer,
+        objective=objective,
+        seconds=seconds,
+        knowledge=knowledge,
+        parts=facts,
+    )
+
+
+def _part_config(network: nn.Module, config: TrainConfig) -> TrainConfig:
+    """Return the training of a part: the model's own settings for ED-HNN, those of `BeliefDiffusion` for the others."""
+    if not isinstance(network, BeliefDiffusion):
+        return replace(config, label_inputs=0.0, base="none")
+    rate = TRAINING["learning_rate"] * (0.6 if network.config.norm == "none" else 1.0)
+    epochs = min(config.epochs, TRAINING["epochs"])
+    return replace(config, **{**TRAINING, "learning_rate": rate, "epochs": epochs}, weight_decay=0.0)
+
+
+@dataclass(slots=True)
+class _PartState:
+    """The network in training, the epochs of those before it, and its state."""
+
+    number: int = 0
+    offset: int = 0
+    state: FitState | None = None
+
+
+def _prefix(number: int) -> str:
+    return f"networks.{number}."
+
+
+def _whole_state(model: Auto, number: int, before: int, part: FitState) -> FitState:
+    """Return the state of the whole model from that of the network in training."""
+    prefix, whole = _prefix(number), copied(model.state_dict())
+    return replace(
+        part,
+        epoch=before + part.epoch,
+        best_epoch=before + part.best_epoch if part.best_epoch else 0,
+        model=whole,
+        adam={name.replace("/", f"/{prefix}", 1): tensor for name, tensor in part.adam.items()},
+        best={**copied(whole), **{prefix + name: tensor for name, tensor in part.best.items()}}
+        if part.best_epoch
+        else {},
+    )
+
+
+def _part_state(model: Auto, whole: FitState) -> _PartState:
+    """Load a state of the whole model; return that of the network in training. Adam counts its epochs."""
+    model.load_state_dict(whole.model)
+    number = int(next(iter(whole.adam)).split("/")[1].split(".")[1])
+    prefix = _prefix(number)
+    done = int(next(tensor for name, tensor in whole.adam.items() if name.startswith("step/")))
+    offset = whole.epoch - done
+
+    def of_part(tensors: Tensors) -> Tensors:
+        return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
+
+    part = replace(
+        whole,
+        epoch=done,
+        best_epoch=max(whole.best_epoch - offset, 0),
+        model=of_part(whole.model),
+        adam={name.replace(f"/{prefix}", "/", 1): tensor for name, tensor in whole.adam.items()},
+        best=of_part(whole.best),
+    )
+    return _PartState(number, offset, part)
 
 
 def run_epochs(

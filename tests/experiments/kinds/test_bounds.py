@@ -1,12 +1,14 @@
 """The ceiling: exact without cycles, and above the features alone."""
 
+from functools import partial
 from itertools import product
 
 import numpy as np
 import pytest
+import torch
 
 from edhnn import contextual_sbm, random_splits
-from edhnn.experiments.kinds.bounds import belief_propagation, beliefs, count_others
+from edhnn.experiments.kinds.bounds import belief_propagation, beliefs, count_others, degree_and_class_means
 from edhnn.training.floors import class_means
 
 
@@ -46,3 +48,16 @@ def test_belief_propagation_is_above_the_features_alone():
     assert result["value"] > class_means(data, split)["value"] + 10
     assert 1 <= result["iterations"] <= 40
     assert belief_propagation(data, split, labels=True)["value"] >= result["value"]
+
+
+def test_a_fixed_minority_class_has_its_own_bounds():
+    """Every hyperedge has alpha nodes of class 0; degrees help, the hypergraph more, training labels most."""
+    data = contextual_sbm(2, minority_class="fixed", nodes_per_class=300, num_hyperedges=240, edge_size=6)
+    of_class_0 = torch.zeros(240, dtype=torch.int64).index_add(
+        0, data.hypergraph.edge_index, (data.y == 0)[data.hypergraph.node_index].long()
+    )
+    assert of_class_0.unique().tolist() == [2] and data.name == "csbm-fixed-2"
+    split = random_splits(600, 1)[0]
+    measures = (class_means, degree_and_class_means, belief_propagation, partial(belief_propagation, labels=True))
+    accuracy = [measure(data, split)["value"] for measure in measures]
+    assert accuracy == sorted(accuracy) and accuracy[-1] > accuracy[0] + 10

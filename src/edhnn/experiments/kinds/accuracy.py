@@ -86,6 +86,7 @@ class Accuracy(Kind):
             "best_epoch": result["best_epoch"],
             "num_parameters": result["num_parameters"],
             "train_seconds": result["seconds"],
+            **({"parts": result["parts"]} if "parts" in result else {}),
         }
 
     def format(self, value: float) -> str:

@@ -1,4 +1,4 @@
-"""CSV, TSV and Parquet tables, read with Arrow. Errors of Arrow become `DataError` with file, line and value.
+"""CSV, TSV, Excel and Parquet tables, read with Arrow. Errors of Arrow become `DataError` with file, line and value.
 
 Text files have no types, and Arrow infers one for each column. The inferred type is used if it loses nothing: ``7`` is
 the integer 7, ``1.50`` the number 1.5. A column stays text if the type would lose information:
@@ -31,7 +31,7 @@ import pyarrow.parquet
 
 from edhnn.data.ids import canonical_integers
 from edhnn.data.limits import FREE_COLUMNS, Limits
-from edhnn.errors import DataError
+from edhnn.errors import DataError, MissingDependencyError
 from edhnn.io.files import (
     LimitedReader,
     line_too_long,
@@ -41,9 +41,10 @@ from edhnn.io.files import (
     open_existing,
     open_limited,
 )
+from edhnn.io.tables.lines import first_lines, guess_separator
 from edhnn.io.tables.names import TableKind, TableName, table_to_read
 
-_BLOCK_BYTES = 4 * 2**20
+_BLOCK_BYTES, _SAMPLE_BYTES = 4 * 2**20, 2**16
 _RAGGED = re.compile(r"Expected (\d+) columns, got (\d+): (.*)", re.DOTALL)
 _DIGITS = r"^[+-]?[0-9]+$"
 _PLAIN_WHOLE = r"^-?(0|[1-9][0-9]*)(\.0*)?$"
@@ -78,22 +79,32 @@ class TableFile:
         name: The parts of its name.
         header: Its columns.
         limits: Size limits.
+        content: The cells of a workbook as CSV text.
     """
 
     path: Path
     name: TableName
     header: Header
     limits: Limits
+    content: bytes | None = None
 
     @classmethod
     def open(cls, path: Path, limits: Limits, name: TableName | None = None) -> TableFile:
         """Read the header of a table. If its ending is unknown, its first bytes show whether it is Parquet."""
         name = name or table_to_read(path)
-        return cls(path, name, _read_header(path, name.kind, limits), limits)
+        if name.kind != "xlsx":
+            return cls(path, name, _read_header(path, name.kind, limits), limits)
+        try:
+            from edhnn.io.tables.excel import sheet_as_csv
+        except ModuleNotFoundError as error:
+            raise MissingDependencyError("openpyxl", "Reading .xlsx", "excel") from error
+        content, note = sheet_as_csv(path, limits)
+        header = _read_header(path, name.kind, limits, content)
+        return cls(path, name, header._replace(note=note), limits, content)
 
     @property
     def is_text(self) -> bool:
-        """Whether it is CSV or TSV, which have no types."""
+        """Whether it is CSV or TSV, which have no types, or a workbook, whose cells are read as text."""
         return self.name.kind != "parquet"
 
     def read(self, columns: Sequence[str], *, as_text: Collection[str], quotes_checked: bool = False) -> pa.Table:
@@ -117,10 +128,10 @@ class TableFile:
             except pa.ArrowInvalid:
                 break
             if quoted and newlines and not quotes_checked:
-                need_closed_quotes(self.path, self.header.delimiter, self.limits)
+                need_closed_quotes(self.path, self.header.delimiter, self.limits, self.content)
             if newlines or not quoted:
                 return table
-        need_closed_quotes(self.path, self.header.delimiter, self.limits)
+        need_closed_quotes(self.path, self.header.delimiter, self.limits, self.content)
         try:  # parse again on one thread: only then does Arrow report the row
             return self._parse(columns, as_text, threads=False, newlines=True)[0]
         except pa.ArrowInvalid as error:
@@ -168,12 +179,15 @@ class TableFile:
         """Return the position of a row of data (from 0) for a message; read a text table again to count its lines."""
         if not self.is_text:
             return f"row {row + 1}"
-        with _csv_rows(self.path, self.header.delimiter, self.limits, strict=False) as lines:
-            rows = lines if len(self.header.columns) == 1 else (line for line in lines if line)
+        with _csv_rows(self.path, self.header.delimiter, self.limits, self.content, strict=False) as lines:
+            numbered = enumerate(lines, start=1)
+            rows = numbered if len(self.header.columns) == 1 else (line for line in numbered if line[1])
             try:
-                next(islice(rows, row + 1, None), None)
+                found = next(islice(rows, row + 1, None), None)
             except csv.Error:  # a field exceeds the limits
                 return f"row {row + 1}"
+            if self.content is not None and found is not None:
+                return f"row {found[0]} of the sheet"
             return f"line {lines.line_num}"
 
     def _parse(
@@ -181,7 +195,7 @@ class TableFile:
     ) -> tuple[pa.Table, bool]:
         """Return the table and whether it contains a quote. With quotes it is correct only if ``newlines``."""
         header = self.header
-        with _WatchedReader(self.path, self.limits) as stream:
+        with _WatchedReader(self.path, self.limits, self.content) as stream:
             table = pa.csv.read_csv(
                 stream,
                 read_options=pa.csv.ReadOptions(
@@ -210,12 +224,14 @@ class TableFile:
         problem = f"The table is malformed. Cause: {first_line(error)}."
         if ragged is not None:
             problem = f"Every line must have {ragged[1]} fields, as line 1 has. Got {ragged[2]}: '{ragged[3][:60]}'."
-        return DataError(problem, path=self.path, where=None if row is None else self.locate(int(row[1]) - 2))
+        where = None if row is None else self.locate(int(row[1]) - 2)
+        remedy = "The command edhnn data doctor lists all such lines, and how to clean the file."
+        return DataError(problem, path=self.path, where=where, remedy=remedy)
 
 
-def need_closed_quotes(path: Path, delimiter: str, limits: Limits) -> None:
+def need_closed_quotes(path: Path, delimiter: str, limits: Limits, content: bytes | None = None) -> None:
     """Raise a `DataError` if a quote does not close at the end of its field, which Arrow ignores."""
-    with _csv_rows(path, delimiter, limits, strict=True) as rows:
+    with _csv_rows(path, delimiter, limits, content, strict=True) as rows:
         line = 1
         try:
             for _ in rows:
@@ -270,8 +286,8 @@ def first_line(error: BaseException) -> str:
 class _WatchedReader(LimitedReader):
     """A reader that detects quotes and never cuts between CR and LF, as Arrow would read the LF as another line end."""
 
-    def __init__(self, path: Path, limits: Limits) -> None:
-        super().__init__(path, limits)
+    def __init__(self, path: Path, limits: Limits, content: bytes | None = None) -> None:
+        super().__init__(path, limits, content)
         self.quoted, self._pending = False, b""
 
     def readinto(self, buffer: Any) -> int:
@@ -287,7 +303,7 @@ class _WatchedReader(LimitedReader):
         return count
 
 
-def _read_header(path: Path, kind: TableKind, limits: Limits) -> Header:
+def _read_header(path: Path, kind: TableKind, limits: Limits, content: bytes | None = None) -> Header:
     if kind == "parquet":
         try:
             columns = list(_open_parquet(path).schema_arrow.names)
@@ -297,18 +313,20 @@ def _read_header(path: Path, kind: TableKind, limits: Limits) -> Header:
             raise DataError("A table must have columns. It has none.", path=path)
         _need_unique(columns, path)
         return Header(columns)
-    with open_limited(path, limits) as stream:
-        quoted = b'"' in stream.peek()
+    with open_limited(path, limits, content=content) as stream:
+        start = stream.peek()
+        quoted = b'"' in start
         line = stream.readline(limits.max_record_bytes + 1)
     if len(line) > limits.max_record_bytes:
         raise line_too_long(path, limits, 1)
     text = need_utf8(line.removeprefix(b"\xef\xbb\xbf"), "A text table", path).rstrip("\r\n")
     if not text.strip():
         raise DataError("The first line must name the columns. It is empty.", path=path, where="line 1")
-    delimiter, note = "\t" if kind == "tsv" else ",", None
-    other = next((mark for mark in ";\t,|" if mark in text), None)
-    if delimiter not in text and other is not None:
-        delimiter, note = other, f"columns are separated by {other!r}"
+    usual = "\t" if kind == "tsv" else ","
+    delimiter = usual
+    if content is None:
+        delimiter = guess_separator([text, *first_lines(start[: _SAMPLE_BYTES + len(line)])[1:]], usual)
+    note = None if delimiter == usual else f"columns are separated by {delimiter!r}"
     try:
         columns = next(csv.reader([text], delimiter=delimiter, strict=True))
     except csv.Error as error:
@@ -332,7 +350,9 @@ def _read_header(path: Path, kind: TableKind, limits: Limits) -> Header:
 
 
 @contextmanager
-def _csv_rows(path: Path, delimiter: str, limits: Limits, *, strict: bool) -> Iterator[Any]:
+def _csv_rows(
+    path: Path, delimiter: str, limits: Limits, content: bytes | None = None, *, strict: bool
+) -> Iterator[Any]:
     """Open a text table with Python's csv module, which counts lines."""
 
     def lines(text: io.TextIOWrapper) -> Iterator[str]:
@@ -343,7 +363,7 @@ def _csv_rows(path: Path, delimiter: str, limits: Limits, *, strict: bool) -> It
 
     longest = csv.field_size_limit(limits.max_record_bytes)
     try:
-        with open_limited(path, limits) as stream:
+        with open_limited(path, limits, content=content) as stream:
             text = io.TextIOWrapper(stream, "utf-8-sig", "replace", newline="")
             yield csv.reader(lines(text), delimiter=delimiter, strict=strict)
     finally:

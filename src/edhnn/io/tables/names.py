@@ -9,10 +9,10 @@ from typing import Literal, NamedTuple
 from edhnn.errors import UsageError
 from edhnn.io.files import open_existing
 
-TableKind = Literal["csv", "tsv", "parquet"]
-_ENDINGS = (".csv", ".tsv", ".parquet", ".csv.gz", ".tsv.gz")
+TableKind = Literal["csv", "tsv", "parquet", "xlsx"]
+_ENDINGS = (".csv", ".tsv", ".parquet", ".xlsx", ".csv.gz", ".tsv.gz")
 _PARQUET = b"PAR1"
-_NAME = re.compile(r"(.*)(\.(csv|tsv|parquet)(\.gz)?)", re.IGNORECASE | re.ASCII | re.DOTALL)
+_NAME = re.compile(r"(.*)(\.(csv|tsv|parquet|xlsx)(\.gz)?)", re.IGNORECASE | re.ASCII | re.DOTALL)
 
 
 class TableName(NamedTuple):
@@ -40,9 +40,9 @@ class OtherTables(NamedTuple):
 
 
 def table_name(path: Path) -> TableName:
-    """Return the parts of a table's name, or raise a `UsageError` if it is not a table's name."""
+    """Return the parts of the name of a table to write, or raise a `UsageError` if it is not a table's name."""
     name = _split(path)
-    if name is None:
+    if name is None or name.kind == "xlsx":
         raise UsageError(
             f"The name of a table must end in .csv, .tsv or .parquet (or .csv.gz, .tsv.gz). Got '{path.name}'."
         )
@@ -80,9 +80,10 @@ def _split(path: Path) -> TableName | None:
         return None
     stem, suffix, ending, compressed = match.groups()
     kind: TableKind = ending.lower()  # type: ignore[assignment]  # the pattern has no others
-    if compressed and kind == "parquet":
+    if compressed and kind in ("parquet", "xlsx"):
+        title = "Parquet files" if kind == "parquet" else "Workbooks"
         raise UsageError(
-            f"Parquet files have their own compression, so the name must end in .parquet. Got '{path.name}'. "
+            f"{title} have their own compression, so the name must end in .{kind}. Got '{path.name}'. "
             "Decompress or rename the file."
         )
     return TableName(stem, suffix, kind)

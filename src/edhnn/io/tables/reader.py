@@ -115,6 +115,12 @@ def read_tables(path: Path, request: TableRequest, limits: Limits) -> NodeDatase
     )
 
 
+def find_id_columns(path: Path, limits: Limits) -> tuple[str, str]:
+    """Return the columns of an incidence table that a reader takes for the nodes and the hyperedges."""
+    roles = _find_roles(TableFile.open(path, limits), TableRequest(), None, [])
+    return roles.node, roles.edge
+
+
 def read_seeds(path: Path, dataset: NodeDataset, limits: Limits) -> Float[Tensor, " N"]:
     """Read the seed values of a diffusion; the value of a node without a row is 0.
 

@@ -168,6 +168,9 @@ FORMAT = FileFormat(
 )
 
 
+WORKBOOK = FileFormat(name="xlsx", patterns=(".xlsx",), read=read_tables, options="tables")
+
+
 def _ids(ids: Ids, numbers: IndexArray | None, kind: str, *, text: bool) -> pa.Array:
     try:
         if isinstance(ids.values, list):
