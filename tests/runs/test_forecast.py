@@ -22,11 +22,11 @@ def test_sizes_epochs_splits_and_processes_are_those_of_the_plan(tiny):
     plan = Plan(options=options, train=TrainConfig(epochs=20, transforms=()), num_splits=5)
     found = forecast_run(tiny, plan, jobs=2)
     assert found.parameters == plan.num_parameters(tiny)
-    assert (found.size.epochs, found.size.splits, found.jobs) == (20, 5, 2)
+    assert (found.size.epochs, found.size.splits, found.processes) == (20, 5, 2)
     assert (found.size.dropout, found.size.self_loops) == (False, False)
     assert found.seconds_per_run == 3 * 20 * (0.5 + 0.5)  # three rounds of two processes with one thread each
     assert found.run_bytes == 2 * found.peak_bytes + 3 * cost.PROCESS_BYTES
-    assert forecast_run(tiny, plan).jobs == choose_jobs(tiny, plan, 5) == 1
+    assert forecast_run(tiny, plan).processes == choose_jobs(tiny, plan, 5) == 1
 
 
 def test_the_doctor_forecasts_what_train_would_do(monkeypatch, capsys):

@@ -159,11 +159,12 @@ def _forecast(dataset: NodeDataset, splits: int | None, sizes: dict[str, int | N
     if dataset.x is not None and dataset.x.layout == torch.strided:
         dataset = replace(dataset, x=dataset.x.nan_to_num())  # training imputes them
     try:
-        check_trainable(with_features(dataset))
+        prepared = with_features(dataset)
+        check_trainable(prepared)
+        plan = make_plan(prepared, "ed-hnn", splits=splits, settings=given)
     except DataError:
         return forecast(dataset, ModelSize(**given | ({} if splits is None else {"splits": splits})))
-    dataset = with_features(dataset)
-    return forecast_run(dataset, make_plan(dataset, "ed-hnn", splits=splits, settings=given))
+    return forecast_run(prepared, plan)
 
 
 def _examine(
@@ -524,7 +525,7 @@ def _print_forecast(console: Console, forecast: Forecast) -> None:
         ("memory of a step", size_in_words(forecast.peak_bytes)),
         ("memory of the whole run", size_in_words(forecast.run_bytes)),
         ("a training step", duration_in_words(forecast.seconds_per_step)),
-        ("the whole run", f"{duration_in_words(forecast.seconds_per_run)}, {forecast.jobs} at a time"),
+        ("the whole run", f"{duration_in_words(forecast.seconds_per_run)}, {forecast.processes} at a time"),
         ("timed on this machine", f"steps on {part}, {forecast.flops_per_second / 1e9:.0f} GFLOP/s"),
     ]
     console.print(Text(f"Training ED-HNN (width {size.hidden}, {amount})", style="bold"))

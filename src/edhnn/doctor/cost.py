@@ -103,7 +103,7 @@ class Forecast:
         parameters: Number of trainable parameters.
         activation_bytes: Memory kept for the backward pass.
         peak_bytes: Total memory of a step.
-        jobs: Processes that train splits at the same time.
+        processes: Processes that train splits at the same time.
         run_bytes: Memory of the whole run: of a step in every process, and of the programs themselves.
         machine_bytes: Memory of this machine; ``None`` if unknown.
         fits: Whether the run fits in it; ``None`` if unknown.
@@ -118,7 +118,7 @@ class Forecast:
     parameters: int
     activation_bytes: int
     peak_bytes: int
-    jobs: int
+    processes: int
     run_bytes: int
     machine_bytes: int | None
     fits: bool | None
@@ -215,7 +215,7 @@ def forecast(
         parameters=parameters,
         activation_bytes=activation_bytes,
         peak_bytes=peak,
-        jobs=jobs,
+        processes=jobs,
         run_bytes=run_bytes,
         machine_bytes=machine,
         fits=None if machine is None else run_bytes <= machine,
