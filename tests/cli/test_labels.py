@@ -35,3 +35,19 @@ def test_labels_of_a_file_are_used_and_counted(animals, here, jobs):  # noqa: F8
     assert answers["full.csv"] != answers["truth.csv"]
     code, output, _ = here("predict", run, "truth.csv", "--out", "again.csv", "--force", folder=animals)
     assert "with 60 labels of the file as inputs" in output
+
+
+def test_auto_says_what_each_part_is_worth(animals, here):  # noqa: F811
+    quick = ["--label", "kind", "--epochs", "3", "--splits", "2", "--jobs", "1"]
+    code, output, errors = here("train", "part.csv", *quick, "--model", "auto", "--out", "parts", folder=animals)
+    assert code == 0, errors
+    assert "beliefs-without-norm" in output
+    parts = json.loads((animals / "parts/summary.json").read_text())["parts"]
+    assert [part["name"] for part in parts] == ["base", "ed-hnn", "beliefs", "beliefs-without-norm"]
+    assert sum(part["weight"] for part in parts) == pytest.approx(1)
+    result = json.loads((animals / "parts/splits/00/result.json").read_text())["parts"]
+    assert 0 <= result["calibration"]["error"] <= 1
+    assert result["add_nothing"] == [part["name"] for part in result["each"] if not part["weight"]]
+    assert "The parts" in (animals / "parts/report.html").read_text()
+    code, output, errors = here("evaluate", "parts", "part.csv", "--label", "kind", "--json", folder=animals)
+    assert code == 0 and json.loads(output)["same_data"], errors

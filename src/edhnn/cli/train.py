@@ -160,6 +160,7 @@ def _print(summary: RunSummary, max_epochs: int) -> None:
     ]
     console().print(facts_table(f"{summary.model} on {summary.dataset}", rows))
     _print_classes(summary)
+    _print_parts(summary)
     for line in (summary.verdict, *(f"{FLOOR_WORDS[floor.name][0]} skipped: {floor.skipped}" for floor in summary.floors
                                     if floor.skipped)):  # fmt: skip
         if line:
@@ -183,6 +184,20 @@ def _print_classes(summary: RunSummary) -> None:
         numbers = ("precision %", "recall %", "nodes")
         rows = [(one.name, _percent(one.precision), _percent(one.recall), one.support) for one in classes]
         print_table(("class", *numbers), rows, right=numbers, title=title or None)
+
+
+def _print_parts(summary: RunSummary) -> None:
+    """Print what each part of a model of several parts is worth by itself, and its weight in the answer."""
+    if summary.parts:
+        numbers = ("weight", f"validation{summary.unit}", f"test{summary.unit}")
+        rows = [
+            (part.name, f"{part.weight:.2f}", summary.shown(part.valid), summary.shown(part.test))
+            for part in summary.parts
+        ]
+        print_table(("part", *numbers), rows, right=numbers)
+        for part in summary.parts:
+            if part.unused == len(summary.test):
+                print_line(f"{part.name} adds nothing to the other parts")
 
 
 def _percent(value: float | None) -> str:

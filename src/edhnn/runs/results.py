@@ -10,8 +10,8 @@ import base64
 import math
 import statistics
 import time
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, final
 
@@ -37,6 +37,26 @@ from edhnn.typing import IntArray, JsonObject
 
 _YES = 0.5
 _MANY_NAMES = 50
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartScore:
+    """What a part of a model is worth by itself, as means over the splits.
+
+    Attributes:
+        name: The name of the part.
+        weight: Its weight in the answer.
+        unused: The number of splits in which it has no weight, because it adds nothing.
+        valid: Its validation metric.
+        test: Its test metric.
+    """
+
+    name: str
+    weight: float
+    unused: int
+    valid: float
+    test: float
 
 
 @final
@@ -69,6 +89,7 @@ class RunSummary:
         floors: The same for the majority class, the features alone and a vote of the neighbours.
         classes: Precision and recall by class.
         notes: What the user should know about the splits.
+        parts: The worth of each part of a model of several parts (``auto``); empty for other models.
     """
 
     dataset: str
@@ -95,6 +116,7 @@ class RunSummary:
     floors: list[FloorScore]
     classes: list[ClassScore]
     notes: list[str]
+    parts: list[PartScore] = field(default_factory=list)
 
     def shown(self, value: float) -> str:
         """Format a value of the metric: two decimals of a percentage, four digits of an error."""
@@ -133,6 +155,8 @@ class RunSummary:
     def to_json(self) -> JsonObject:
         """Return the summary as JSON."""
         content: JsonObject = finite(asdict(self))
+        if not self.parts:
+            del content["parts"]
         return content
 
 
@@ -232,7 +256,27 @@ def _summarise(
         floors=scores.floors,
         classes=scores.classes,
         notes=list(notes),
+        parts=_part_scores(results, metric, factor),
     )
+
+
+def _part_scores(results: Sequence[JsonObject], metric: str, factor: float) -> list[PartScore]:
+    """Average the worth of each part over the splits."""
+    parts = zip(*(result["parts"]["each"] for result in results if "parts" in result), strict=True)
+
+    def mean(values: Iterable[float | None]) -> float:
+        return factor * statistics.fmean(math.nan if value is None else value for value in values)
+
+    return [
+        PartScore(
+            name=part[0]["name"],
+            weight=statistics.fmean(one["weight"] for one in part),
+            unused=sum(not one["weight"] for one in part),
+            valid=mean(one["valid"][metric] for one in part),
+            test=mean(one["test"][metric] for one in part),
+        )
+        for part in parts
+    ]
 
 
 def _held_out(answers: Sequence[Tensor], splits: Sequence[Split]) -> Tensor:
