@@ -312,10 +312,8 @@ def _fit_parts(
                 knowledge=knowledge if isinstance(network, BeliefDiffusion) else None,
             )
             best, done, seconds = part.best_epoch, part.epochs, part.seconds
-        except (
-            DivergedError
-        ) as error:  # the network holds its best parameters so far; the other parts answer without it
-            best, done = error.best_epoch, error.epoch - 1
+        except DivergedError as diverged:  # the network holds its best parameters so far, if there are any
+            best, done = diverged.best_epoch, diverged.epoch - 1
             if not best:
                 for parameter in network.parameters():
                     parameter.detach().zero_()
