@@ -142,6 +142,7 @@ def _class(value: Any) -> Any:
 LABEL_GUESSES = ("label", "labels", "class", "category", "kind", "target", "y")
 _SHOWN = 5
 _COPY_NODES = 3  # a column is the label in other words only if it has as many nodes for each class
+_COPY_SAMPLE = 1000
 
 
 @final
@@ -323,16 +324,14 @@ def _note_copies(columns: Mapping[str, Column], encoding: Encoding, result: Node
         return
     y = result.labels.y.numpy()
     classes = len(np.unique(y[y >= 0]))
-    for name in encoding.names:
-        values = columns[name]
-        codes = value_codes(values)
+    for name in encoding.names if classes > 1 else ():
+        if value_codes(columns[name][:_COPY_SAMPLE]).max(initial=-1) >= classes:
+            continue  # more values than classes
+        codes = value_codes(columns[name])
         both = (y >= 0) & (codes >= 0)
-        pairs = {tuple(pair) for pair in np.unique(np.stack([y[both], codes[both]]), axis=1).T.tolist()}
-        if (
-            classes > 1
-            and both.sum() >= _COPY_NODES * classes
-            and len(pairs) == classes == len({a for a, _ in pairs}) == len({b for _, b in pairs})
-        ):
+        values = np.unique(codes[both])
+        pairs = np.unique(y[both] * (int(codes.max(initial=0)) + 1) + codes[both])
+        if both.sum() >= _COPY_NODES * classes and len(pairs) == len(values) == classes == len(np.unique(y[both])):
             result.notes.append(
                 f"the feature '{name}' has one value for each class, so it may be the label in other words. If it is, "
                 "name only the other columns with `features=`"

@@ -28,6 +28,7 @@ from edhnn.errors import DataError, LimitError, UsageError, shown
 from edhnn.typing import ByteWriter
 
 _BAR_APPEARS_AFTER = 1.0  # seconds
+TEXT_TABLE = "A text table"
 _GZIP_MAGIC = b"\x1f\x8b"
 _KINDS = (
     (stat.S_ISDIR, "folder"),
@@ -184,7 +185,7 @@ def need_utf8(content: bytes, what: str, path: Path, first_line: int = 1) -> str
             f"{what} must be UTF-8 text. Got UTF-16, or zero bytes.",
             path=path,
             where=f"line {content.count(10, 0, max(content.find(0), 0)) + first_line}",
-            remedy="Convert the file, for example with iconv -f utf-16 -t utf-8.",
+            remedy=_conversion(what, "utf-16"),
         )
     try:
         return content.decode()
@@ -194,8 +195,18 @@ def need_utf8(content: bytes, what: str, path: Path, first_line: int = 1) -> str
             f"{what} must be UTF-8 text. Got the byte 0x{content[error.start]:02x}.",
             path=path,
             where=f"line {line}",
-            remedy="Convert the file, for example with iconv -f latin1 -t utf-8.",
+            remedy=_conversion(what, "latin1"),
         ) from error
+
+
+def _conversion(what: str, encoding: str) -> str:
+    """Return how to convert a text to UTF-8: only text tables have a command for it."""
+    if what != TEXT_TABLE:
+        return f"Convert the file, for example with iconv -f {encoding} -t utf-8."
+    return (
+        "The command edhnn data doctor shows the text in several encodings; "
+        f"edhnn data clean FILE OUT --encoding {encoding} converts it, if that is the right one."
+    )
 
 
 def need_utf8_lines(path: Path, limits: Limits) -> None:
@@ -203,7 +214,7 @@ def need_utf8_lines(path: Path, limits: Limits) -> None:
     with open_limited(path, limits) as stream:
         lines = iter(lambda: stream.readline(limits.max_record_bytes), b"")
         for number, line in enumerate(lines, start=1):
-            need_utf8(line, "A text table", path, number)
+            need_utf8(line, TEXT_TABLE, path, number)
 
 
 def check_can_write(*targets: Path, overwrite: bool, folder: bool = False) -> None:

@@ -1,6 +1,10 @@
 """Which column is the node if names do not decide, columns of nodes among the memberships, and reading like before."""
 
+import contextlib
+
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 
 from edhnn import DataError, UsageError, read_dataset, write_dataset
@@ -77,6 +81,33 @@ def test_unknown_names_are_guessed_only_if_two_columns_can_be_ids(tmp_path):
     ):
         read_dataset(path)
     assert roles(read_dataset(path, table=TableRequest(node="x3", edge="x1"))) == ("x3", "x1")
+
+
+@pytest.mark.parametrize("kind", ["list", "dictionary", "binary", "date", "null"])
+def test_columns_of_unusual_types_are_no_crash(tmp_path, kind):
+    odd = {
+        "list": pa.array([[1], [2], [1], [2]]),
+        "dictionary": pa.array(["a", "b", "a", "b"]).dictionary_encode(),
+        "binary": pa.array([b"\xff", b"b", b"\xff", b"b"]),
+        "date": pa.array([1, 2, 1, 2], pa.date32()),
+        "null": pa.nulls(4),
+    }[kind]
+    plain = pa.array(["u", "v", "v", "w"])
+    pa.parquet.write_table(pa.table({"id": ["u", "v", "w"]}), tmp_path / "t.nodes.parquet")
+    for columns in ({"x1": plain, "x2": odd}, {"x1": odd, "x2": plain, "x3": plain}, {"movie": odd, "tag": odd}):
+        pa.parquet.write_table(pa.table(columns), tmp_path / "t.parquet")
+        for options in ({}, {"label": "x3"}):
+            with contextlib.suppress(DataError, UsageError):
+                read_dataset(tmp_path / "t.parquet", **options)
+
+
+def test_tables_without_rows(tmp_path):
+    for header in ("a,b", "node,hyperedge", "item,basket,x"):
+        (tmp_path / "t.csv").write_text(header + "\n")
+        assert read_dataset(tmp_path / "t.csv").hypergraph.num_nodes == 0
+    (tmp_path / "t.csv").write_text("x,y,z\n")
+    with pytest.raises(DataError, match="3 columns are possible, and their names do not tell. First row: none"):
+        read_dataset(tmp_path / "t.csv")
 
 
 def test_labels_and_features_in_the_incidence_table(tmp_path):

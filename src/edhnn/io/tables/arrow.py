@@ -33,6 +33,7 @@ from edhnn.data.ids import canonical_integers
 from edhnn.data.limits import FREE_COLUMNS, Limits
 from edhnn.errors import DataError, MissingDependencyError
 from edhnn.io.files import (
+    TEXT_TABLE,
     LimitedReader,
     line_too_long,
     need_bytes,
@@ -319,7 +320,7 @@ def _read_header(path: Path, kind: TableKind, limits: Limits, content: bytes | N
         line = stream.readline(limits.max_record_bytes + 1)
     if len(line) > limits.max_record_bytes:
         raise line_too_long(path, limits, 1)
-    text = need_utf8(line.removeprefix(b"\xef\xbb\xbf"), "A text table", path).rstrip("\r\n")
+    text = need_utf8(line.removeprefix(b"\xef\xbb\xbf"), TEXT_TABLE, path).rstrip("\r\n")
     if not text.strip():
         raise DataError("The first line must name the columns. It is empty.", path=path, where="line 1")
     usual = "\t" if kind == "tsv" else ","

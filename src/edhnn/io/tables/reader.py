@@ -255,7 +255,7 @@ def _repeats(column: pa.ChunkedArray) -> bool:
     kind = column.type
     if pa.types.is_floating(kind) or pa.types.is_boolean(kind) or pa.types.is_nested(kind):
         return False
-    return 1 < int(pc.count_distinct(column).as_py()) < len(column)
+    return 1 < len(pc.unique(column)) < len(column)
 
 
 def _further_columns(file: TableFile, request: TableRequest, nodes: _Listing | None, roles: _Roles) -> list[str]:
@@ -340,18 +340,32 @@ def _check_roles(
 
 def _share_listed(column: pa.ChunkedArray, nodes: _Listing) -> float:
     """Return the share of the distinct values of a column that are ids of the table of nodes."""
-    values = pc.unique(column.drop_null())
+    texts = _as_text(column)
+    if texts is None:
+        return 0.0
+    values = pc.unique(texts.drop_null())
     chunks = [chunk.cast(pa.string()) for chunk in nodes.ids.chunks if isinstance(chunk, pa.Array)]
     listed = pa.chunked_array(chunks, pa.string())
-    known = pc.is_in(values.cast(pa.string()), value_set=listed.combine_chunks())
+    known = pc.is_in(values, value_set=listed.combine_chunks())
     return float(pc.mean(known.cast(pa.float64())).as_py() or 0.0)
+
+
+def _as_text(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """Return a column as text; ``None`` for lists and bytes, which a later check refuses."""
+    try:
+        return column.cast(pa.string())
+    except pa.ArrowException:
+        return None
 
 
 def _is_constant(ids: pa.ChunkedArray, values: pa.ChunkedArray) -> bool:
     """Return whether all known values of an id are the same."""
-    pairs = pa.table({"id": ids, "value": values}).drop_null()
+    names, texts = _as_text(ids), _as_text(values)
+    if names is None or texts is None:
+        return False
+    pairs = pa.table({"id": names, "value": texts}).drop_null()
     distinct = pairs.group_by(["id", "value"]).aggregate([])
-    return len(distinct) == int(pc.count_distinct(pairs["id"]).as_py())
+    return len(distinct) == len(pc.unique(pairs["id"]))
 
 
 def _columns_of_nodes(
