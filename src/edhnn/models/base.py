@@ -70,7 +70,7 @@ class HypergraphModel(AutocastModule, Generic[Config]):
 
     def __call__(self, x: Tensor, *args: Any, **kwargs: Any) -> Any:
         """Return the outputs; under `torch.autocast` the whole model computes in its type."""
-        if self.needs_values is not None and isinstance(x, Tensor) and x.is_meta:
+        if self.needs_values is not None and getattr(x, "is_meta", False):
             raise UsageError(
                 f"{type(self).__name__} cannot run on the meta device: {self.needs_values}. "
                 "Check its shapes with zeros and a small hypergraph."

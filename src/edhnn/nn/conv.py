@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import torch
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 
 from edhnn.errors import DataError, UsageError
 from edhnn.hypergraph.hypergraph import Hypergraph
