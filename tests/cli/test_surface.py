@@ -28,10 +28,10 @@ SURFACE = {
     | {"--ignore-weights", "--out", "--force", "--picture", "--spreadsheet-safe"},
     "train": READ
     | {"--model", "--preset", "--config", "--splits", "--epochs", "--seed", "--set", "--jobs", "--out", "--resume"}
-    | {"--tensorboard", "--device"},
+    | {"--tensorboard", "--device", "--folds", "--group", "--split-column"},
     "tune": READ
     | {"--model", "--trials", "--space", "--splits", "--epochs", "--seed", "--set", "--prune", "--jobs", "--storage"}
-    | {"--out", "--force", "--device"},
+    | {"--out", "--force", "--device", "--folds", "--group", "--split-column"},
     "predict": READ | {"--out", "--split", "--force", "--device", "--spreadsheet-safe"},
     "evaluate": READ | {"--split", "--device"},
     "run": {"--dataset", "--model", "--splits", "--epochs", "--budget", "--jobs", "--results", "--json"},

@@ -173,7 +173,7 @@ def _examine(
     """Return the dataset or what can be read of it, what was found, and the command that fixes a finding."""
     path = None if is_catalogue_name(source) else _text_table(Path(source), options)
     if path is None:
-        dataset = options.read(source, keep_missing=True)
+        dataset = _read_like_training(source, options)
         return dataset, _translate_findings(examine(dataset)), _no_command
     names = [name for name in (options.node_column, options.edge_column) if name is not None]
     part = read_in_part(
@@ -225,7 +225,15 @@ def _read_cleaned(path: Path, options: ReadOptions, cleaned: Mapping[Path, Path]
             nodes=nodes and cleaned.get(nodes, nodes),
             hyperedges=hyperedges and cleaned.get(hyperedges, hyperedges),
         )
-    return options.read(str(cleaned.get(path, path)), keep_missing=True)
+    return _read_like_training(str(cleaned.get(path, path)), options)
+
+
+def _read_like_training(source: str, options: ReadOptions) -> NodeDataset:
+    """Read a dataset with the features that training would have; as it is if its features cannot be encoded."""
+    try:
+        return options.read(source)
+    except DataError:
+        return options.read(source, keep_missing=True)
 
 
 def _beside(path: Path, what: str) -> Path | None:
