@@ -5,7 +5,7 @@ import sys
 import torch
 import torch._dynamo
 
-from edhnn import Hypergraph, kernels, make_model
+from edhnn import Hypergraph, HypergraphModel, kernels, make_model
 from edhnn.models.registry import MODELS
 
 BREAKS = {
@@ -29,7 +29,9 @@ class Net(torch.nn.Module):
 
 def gradients(net, call, features):
     net.zero_grad()
-    net.model.seeds.restart(3)
+    for part in net.modules():
+        if isinstance(part, HypergraphModel):
+            part.seeds.restart(3)
     out = call(features)
     out.square().sum().backward()
     return [out.detach(), *(one.grad.clone() for one in net.parameters() if one.grad is not None)]
