@@ -350,7 +350,9 @@ def test_an_invalid_file_gives_no_traceback_in_the_real_command(tmp_path):
 
 
 def test_version_and_help(here, tmp_path):
-    assert really_succeed("--version").stdout.startswith("edhnn 0.")
+    shown = really_succeed("--version").stdout
+    assert shown.startswith("edhnn 0.")
+    assert subprocess.run([sys.executable, "-m", "edhnn", "--version"], capture_output=True, text=True).stdout == shown
     for arguments in ((), ("data",)):
         assert here(*arguments, folder=tmp_path)[0] == 2  # no verb: help, and the exit code of an invalid request
     assert "doctor" in here("data", "--help", folder=tmp_path)[1]
