@@ -8,7 +8,7 @@ fresh process. ``edhnn`` is `read_dataset`; ``duckdb`` reads with the types give
 first line and joins out of core; ``duckdb-text`` reads whole-number ids as text, as `read_dataset` does. *Scan*:
 every line of a table is read and what is wrong with it counted. *Exactness*: what becomes of ``007`` and of bad
 lines. *Encodings*: texts of known encodings, cut to several sizes, through charset-normalizer. Results go to
-benchmarks/results/dirty_tables.json.
+benchmarks/results/dirty_tables.json. DuckDB is no dependency of edhnn: pip install duckdb==2.0.0.
 """
 
 from __future__ import annotations

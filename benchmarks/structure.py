@@ -183,7 +183,7 @@ def measure_tree(package: Path) -> dict[str, Any]:
     modules = read_tree(package)
     importers: dict[str, list[Module]] = {name: [] for name in modules}
     for module in modules.values():
-        for name in module.imports:
+        for name in module.imports if not module.name.endswith(".__main__") else ():  # Python asks for that file
             importers[name].append(module)
     private = [
         module

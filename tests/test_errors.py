@@ -2,9 +2,11 @@
 
 import sys
 
+import jinja2
 import pytest
 import torch
 
+from edhnn.cli.main import _shown_errors
 from edhnn.errors import DataError, MachineError, UsageError, machine_errors, shown, unknown_name
 
 
@@ -63,3 +65,8 @@ def test_long_names_are_shortened_but_paths_are_not():
 def test_messages_of_errors_are_one_printable_line(error):
     assert str(error).isprintable()
     assert "\\" in str(error)
+
+
+def test_an_error_whose_message_cannot_be_set_is_raised_unchanged():
+    with pytest.raises(jinja2.UndefinedError, match="no such name"), _shown_errors():
+        raise jinja2.UndefinedError("no such name")

@@ -123,7 +123,7 @@ def test_every_published_dataset_has_the_papers_statistics(real_data, tmp_path, 
 
 def test_list_distinguishes_embedded_from_published_datasets(tmp_path, succeed):
     rows = {row["name"]: row for row in json.loads(succeed("data", "list", "--json", folder=tmp_path).stdout)}
-    assert len(rows) == 17
+    assert len(rows) == 24
     assert rows["csbm-4"]["available"]
     assert rows["digits"]["available"]
     assert not rows["cora"]["available"]
@@ -141,9 +141,16 @@ def test_doctor_reports_findings_forecast_and_picture(baskets, succeed):
 
 
 def test_doctor_strict_exits_with_1_on_an_error(baskets, here):
-    (baskets / "baskets.nodes.csv").write_text("id,kind,price\nmilk,drink,\nbread,food,2\nsalt,food,0.5\n")
+    (baskets / "baskets.nodes.csv").write_text("id,kind,price\nmilk,drink,2\nbread,drink,2\nsalt,drink,0.5\n")
     assert here("data", "doctor", "baskets.csv", "--strict", folder=baskets)[0] == 1
     assert here("data", "doctor", "baskets.csv", folder=baskets)[0] == 0
+
+
+def test_doctor_describes_the_features_that_training_has(baskets, here):
+    (baskets / "baskets.nodes.csv").write_text("id,kind,price\nmilk,drink,\nbread,food,2\nsalt,food,1\n")
+    found = json.loads(here("data", "doctor", "baskets.csv", "--json", folder=baskets)[1])
+    assert found["facts"]["num_features"] == found["forecast"]["counts"]["features"] == 2  # the price, and its mark
+    assert not {finding["code"] for finding in found["findings"]} & {"features-not-finite", "no-features"}
 
 
 def test_conversion_to_hif_and_back_keeps_the_data(baskets, here, succeed):
@@ -225,7 +232,8 @@ def test_missing_features_are_converted_and_features_can_be_omitted(baskets, her
         assert here("data", "convert", "baskets.csv", target, folder=baskets)[0] == 0
     for source in ("b.hif.json", "b", "b.csv", "b.parquet"):
         found = json.loads(here("data", "doctor", source, "--json", folder=baskets)[1])
-        assert "features-not-finite" in {finding["code"] for finding in found["findings"]}, source
+        refused = source in ("b.hif.json", "b")  # written by edhnn, so read as they are; tables are encoded
+        assert ("features-not-finite" in {finding["code"] for finding in found["findings"]}) == refused, source
     for source in ("baskets.csv", "b.hif.json"):
         code, output, errors = here("data", "info", source, "--features", "", "--json", folder=baskets)
         assert code == 0, errors
@@ -342,7 +350,9 @@ def test_an_invalid_file_gives_no_traceback_in_the_real_command(tmp_path):
 
 
 def test_version_and_help(here, tmp_path):
-    assert really_succeed("--version").stdout.startswith("edhnn 0.")
+    shown = really_succeed("--version").stdout
+    assert shown.startswith("edhnn 0.")
+    assert subprocess.run([sys.executable, "-m", "edhnn", "--version"], capture_output=True, text=True).stdout == shown
     for arguments in ((), ("data",)):
         assert here(*arguments, folder=tmp_path)[0] == 2  # no verb: help, and the exit code of an invalid request
     assert "doctor" in here("data", "--help", folder=tmp_path)[1]

@@ -38,8 +38,8 @@ def test_it_shows_facts_findings_remedies_and_cost():
         "error label-leak: ",
         "First: 'club'",
         "Remove such hyperedges before training",
-        "Training ED-HNN (width 256, 2 iterations, 500 epochs, 10 splits)",
-        "peak memory",
+        "Training ED-HNN (width 256, 2 iterations, at most 500 epochs, 10 splits)",
+        "memory of the whole run",
         "steps on the whole dataset",
     ):
         assert expected in text

@@ -41,9 +41,9 @@ def test_auto_says_what_each_part_is_worth(animals, here):  # noqa: F811
     quick = ["--label", "kind", "--epochs", "3", "--splits", "2", "--jobs", "1"]
     code, output, errors = here("train", "part.csv", *quick, "--model", "auto", "--out", "parts", folder=animals)
     assert code == 0, errors
-    assert "beliefs-without-norm" in output
+    assert "beliefs-of-sums" in output
     parts = json.loads((animals / "parts/summary.json").read_text())["parts"]
-    assert [part["name"] for part in parts] == ["base", "ed-hnn", "beliefs", "beliefs-without-norm"]
+    assert [part["name"] for part in parts] == ["base", "ed-hnn", "beliefs-of-means", "beliefs-of-sums"]
     assert sum(part["weight"] for part in parts) == pytest.approx(1)
     result = json.loads((animals / "parts/splits/00/result.json").read_text())["parts"]
     assert 0 <= result["calibration"]["error"] <= 1

@@ -147,3 +147,20 @@ def test_a_run_that_recorded_no_encoding_predicts_from_its_columns(tmp_path, her
         assert code == 0, errors
         answers.append((tmp_path / "p.csv").read_text())
     assert answers[0] == answers[1]
+
+
+def test_data_without_features_are_trained_on_and_predicted_with_a_note(tmp_path, here):  # noqa: F811
+    pairs = [(f"n{v}", f"e{v % 5}") for v in range(20)] + [(f"n{v}", f"f{v % 2}") for v in range(0, 20, 3)]
+    for name, prefix in (("plain", "n"), ("other", "m")):
+        lines = [f"{node.replace('n', prefix)},{edge}" for node, edge in pairs]
+        (tmp_path / f"{name}.csv").write_text("node,hyperedge\n" + "\n".join(lines) + "\n")
+        labels = [f"{prefix}{v},{'ab'[v % 2]}" for v in range(20)]
+        (tmp_path / f"{name}.nodes.csv").write_text("id,kind\n" + "\n".join(labels) + "\n")
+    code, _, errors = here("train", "plain.csv", "--label", "kind", "--out", "run", *TINY, folder=tmp_path)
+    assert code == 0, errors
+    assert "note: no features: 198 columns are made from the hypergraph" in errors
+    code, _, errors = here("predict", "run", "plain.csv", "--out", "p.csv", folder=tmp_path)
+    assert (code, "None of" in errors) == (0, False)
+    code, _, errors = here("predict", "run", "other.csv", "--out", "o.csv", folder=tmp_path)
+    assert code == 0
+    assert "note: The model's features are made from the hypergraph" in errors

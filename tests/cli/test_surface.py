@@ -25,13 +25,13 @@ SURFACE = {
     "data fetch": {"--data-dir", "--force", "--deadline", "--json"},
     "diffuse": READ
     | {"--seeds", "--potential", "--power", "--strength", "--solver", "--step-size", "--tolerance", "--max-steps"}
-    | {"--ignore-weights", "--out", "--force", "--picture", "--spreadsheet-safe"},
+    | {"--scaling", "--ignore-weights", "--out", "--force", "--picture", "--spreadsheet-safe"},
     "train": READ
     | {"--model", "--preset", "--config", "--splits", "--epochs", "--seed", "--set", "--jobs", "--out", "--resume"}
-    | {"--tensorboard", "--device"},
+    | {"--tensorboard", "--device", "--folds", "--group", "--split-column"},
     "tune": READ
     | {"--model", "--trials", "--space", "--splits", "--epochs", "--seed", "--set", "--prune", "--jobs", "--storage"}
-    | {"--out", "--force", "--device"},
+    | {"--out", "--force", "--device", "--folds", "--group", "--split-column"},
     "predict": READ | {"--out", "--split", "--force", "--device", "--spreadsheet-safe"},
     "evaluate": READ | {"--split", "--device"},
     "run": {"--dataset", "--model", "--splits", "--epochs", "--budget", "--jobs", "--results", "--json"},

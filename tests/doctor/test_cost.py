@@ -116,7 +116,7 @@ def test_more_of_anything_needs_more_memory():
 
 
 def test_a_run_has_its_epochs_and_splits(monkeypatch):
-    monkeypatch.setattr(cost, "_best_seconds", lambda work: 0.5)
+    monkeypatch.setattr(cost, "_best_seconds", lambda work, threads: 0.5)
     predicted = forecast(make_dataset(), ModelSize(hidden=8, epochs=20, splits=3))
     assert predicted.seconds_per_step == 0.5
     assert predicted.seconds_per_run == 60 * (0.5 + 0.5)  # a step and an evaluation
@@ -163,7 +163,7 @@ def test_degenerate_hypergraphs_have_a_forecast(num_nodes, hyperedges):
 
 def test_whether_it_fits_depends_on_the_memory_of_the_machine(monkeypatch):
     dataset = make_dataset()
-    peak = forecast(dataset, SMALL).peak_bytes
+    peak = forecast(dataset, SMALL).run_bytes
     for memory, fits in ((peak, True), (peak - 1, False), (None, None)):
         monkeypatch.setattr("edhnn.doctor.cost.total_memory", lambda memory=memory: memory)
         assert forecast(dataset, SMALL).fits is fits

@@ -185,7 +185,7 @@ def refuse_network(*_: object) -> NoReturn:
     raise OSError(errno.ENETUNREACH, "the fuzzer has no network")
 
 
-def one_second(work: Callable[[], None]) -> float:
+def one_second(work: Callable[[], None], threads: set[int]) -> float:
     """Do the work once instead of measuring it for two seconds, as the forecast of `edhnn data doctor` does."""
     work()
     return 1.0

@@ -30,6 +30,8 @@ VOLATILE = frozenset(
         "machine",
         "finished",
         "processor_cores",
+        "processes",
+        "run_bytes",
         "python",
         "torch",
         "numpy",

@@ -74,3 +74,10 @@ def test_auto_resumes_in_every_part_and_is_saved_as_one_model(stop, tiny, split,
     folder = saved.save_pretrained(tmp_path / "model")
     answers = from_pretrained(folder).answers(replace(tiny, y=None, task=None, class_names=None))
     assert torch.equal(answers, result.outputs.softmax(dim=1))
+
+
+def test_a_part_that_diverges_is_left_out(tiny, split):
+    model = make_model("auto", in_features=6, num_classes=2, hidden=8, classifier_hidden=8, beliefs_hidden=8)
+    result = fit(model, tiny, split, replace(CONFIG, learning_rate=1e30))
+    assert result.outputs.isfinite().all() and result.epochs >= 8
+    assert "ed-hnn" in result.parts["add_nothing"]

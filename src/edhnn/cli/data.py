@@ -6,8 +6,9 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
+import torch
 import typer
 from rich.console import Console
 from rich.padding import Padding
@@ -36,7 +37,7 @@ from edhnn.doctor.cost import Forecast, ModelSize, forecast
 from edhnn.doctor.diagnose import Diagnosis, examine
 from edhnn.doctor.summary import facts
 from edhnn.doctor.tables import read_in_part
-from edhnn.errors import UsageError, shown
+from edhnn.errors import DataError, UsageError, shown
 from edhnn.io.files import check_can_write, check_folder, open_existing
 from edhnn.io.formats import FORMATS, Format, Written, detect_format, format_by_name, write_dataset
 from edhnn.io.hif.reader import read_hif
@@ -108,13 +109,17 @@ def doctor(
         Path | None, typer.Option("--picture", help="Draw the dataset into this PNG; an existing one is replaced.")
     ] = None,
     hidden: Annotated[
-        int, typer.Option("--hidden", min=1, help="Width of the model in the cost forecast.")
-    ] = ModelSize().hidden,
+        int | None, typer.Option("--hidden", min=1, help="Width in the forecast; default: as `edhnn train`.")
+    ] = None,
     iterations: Annotated[
-        int, typer.Option("--iterations", min=1, help="Iterations of the model in the forecast.")
-    ] = ModelSize().num_iterations,
-    epochs: Annotated[int, typer.Option("--epochs", min=1, help="Epochs in the forecast.")] = ModelSize().epochs,
-    splits: Annotated[int, typer.Option("--splits", min=1, help="Splits in the forecast.")] = ModelSize().splits,
+        int | None, typer.Option("--iterations", min=1, help="Iterations in the forecast; default: as `edhnn train`.")
+    ] = None,
+    epochs: Annotated[
+        int | None, typer.Option("--epochs", min=1, help="Epochs in the forecast; default: as `edhnn train`.")
+    ] = None,
+    splits: Annotated[
+        int | None, typer.Option("--splits", min=1, help="Splits in the forecast; default: as `edhnn train`.")
+    ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 if a finding is an error.")] = False,
     as_json: Json = False,
     options: ReadOptions,
@@ -123,8 +128,8 @@ def doctor(
     if picture is not None:
         _check_picture(picture)
     dataset, diagnosis, command = _examine(source, options)
-    size = ModelSize(hidden=hidden, num_iterations=iterations, epochs=epochs, splits=splits)
-    cost = None if dataset is None else forecast(dataset, size)
+    sizes = {"hidden": hidden, "num_iterations": iterations, "epochs": epochs}
+    cost = None if dataset is None else _forecast(dataset, splits, sizes)
     if picture is not None and dataset is not None:
         from edhnn.plotting.dataset import draw  # matplotlib takes half a second to import
 
@@ -143,13 +148,32 @@ def doctor(
         raise typer.Exit(1)
 
 
+def _forecast(dataset: NodeDataset, splits: int | None, sizes: dict[str, int | None]) -> Forecast:
+    """Forecast what `edhnn train` would do; with the defaults of `ModelSize` if the data cannot be trained on yet."""
+    from edhnn.runs.forecast import forecast_run  # slow to import
+    from edhnn.runs.plan import make_plan
+    from edhnn.training.objective import check_trainable
+    from edhnn.training.structural_features import with_features
+
+    given: dict[str, Any] = {name: value for name, value in sizes.items() if value is not None}
+    if dataset.x is not None and dataset.x.layout == torch.strided:
+        dataset = replace(dataset, x=dataset.x.nan_to_num())  # training imputes them
+    try:
+        prepared = with_features(dataset)
+        check_trainable(prepared)
+        plan = make_plan(prepared, "ed-hnn", splits=splits, settings=given)
+    except DataError:
+        return forecast(dataset, ModelSize(**given | ({} if splits is None else {"splits": splits})))
+    return forecast_run(prepared, plan)
+
+
 def _examine(
     source: str, options: ReadOptions
 ) -> tuple[NodeDataset | None, Diagnosis, Callable[[Sequence[str]], str | None]]:
     """Return the dataset or what can be read of it, what was found, and the command that fixes a finding."""
     path = None if is_catalogue_name(source) else _text_table(Path(source), options)
     if path is None:
-        dataset = options.read(source, keep_missing=True)
+        dataset = _read_like_training(source, options)
         return dataset, _translate_findings(examine(dataset)), _no_command
     names = [name for name in (options.node_column, options.edge_column) if name is not None]
     part = read_in_part(
@@ -201,7 +225,15 @@ def _read_cleaned(path: Path, options: ReadOptions, cleaned: Mapping[Path, Path]
             nodes=nodes and cleaned.get(nodes, nodes),
             hyperedges=hyperedges and cleaned.get(hyperedges, hyperedges),
         )
-    return options.read(str(cleaned.get(path, path)), keep_missing=True)
+    return _read_like_training(str(cleaned.get(path, path)), options)
+
+
+def _read_like_training(source: str, options: ReadOptions) -> NodeDataset:
+    """Read a dataset with the features that training would have; as it is if its features cannot be encoded."""
+    try:
+        return options.read(source)
+    except DataError:
+        return options.read(source, keep_missing=True)
 
 
 def _beside(path: Path, what: str) -> Path | None:
@@ -494,13 +526,14 @@ def _finding_text(finding: Finding) -> Text:
 
 def _print_forecast(console: Console, forecast: Forecast) -> None:
     size = forecast.size
-    amount = f"{size.num_iterations} iterations, {size.epochs} epochs, {size.splits} splits"
+    amount = f"{size.num_iterations} iterations, at most {size.epochs} epochs, {size.splits} splits"
     part = "the whole dataset" if forecast.timed_share > 0.99 else f"{forecast.timed_share:.1%} of the dataset"
     rows = [
         ("parameters", number(forecast.parameters)),
-        ("peak memory", size_in_words(forecast.peak_bytes)),
+        ("memory of a step", size_in_words(forecast.peak_bytes)),
+        ("memory of the whole run", size_in_words(forecast.run_bytes)),
         ("a training step", duration_in_words(forecast.seconds_per_step)),
-        ("the whole run", duration_in_words(forecast.seconds_per_run)),
+        ("the whole run", f"{duration_in_words(forecast.seconds_per_run)}, {forecast.processes} at a time"),
         ("timed on this machine", f"steps on {part}, {forecast.flops_per_second / 1e9:.0f} GFLOP/s"),
     ]
     console.print(Text(f"Training ED-HNN (width {size.hidden}, {amount})", style="bold"))

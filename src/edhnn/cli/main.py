@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import Annotated, Any, Final, NamedTuple
 
@@ -119,7 +119,8 @@ def _shown_errors() -> Iterator[None]:
     except Exception as error:
         message = getattr(error, "message", None)
         if isinstance(message, str):
-            error.message = shown(message)  # type: ignore[attr-defined]
+            with suppress(AttributeError):  # an error of another library, whose message cannot be set
+                error.message = shown(message)  # type: ignore[attr-defined]
         raise
 
 

@@ -59,7 +59,9 @@ def predict_command(
     check_targets(table=out, overwrite=force)
     models = load_models(run, split)
     told = any(member.config.label_inputs for member in models.members)
-    dataset = models.first.fitted(_read_like(options, source, models.first, labels=told))
+    read = _read_like(options, source, models.first, labels=told)
+    with warnings_as_notes():
+        dataset = models.first.fitted(read)
     print_notes(dataset.provenance.notes)
     with warnings_as_notes():
         labels = models.known_labels(dataset)

@@ -2,11 +2,13 @@ r"""Forecast the time and memory of training ED-HNN on a dataset, on this machin
 
 **Time.** A few real training steps of the network are timed, full batch, float32, on the CPU. A dataset whose step
 would take long is reduced first: every $k$-th hyperedge, with node numbers modulo $N / k$, so that hyperedge sizes and
-the mean degree stay; the seconds are then multiplied. A run is ``splits * epochs`` steps, each followed by an
-evaluation (a forward pass without dropout).
+the mean degree stay; the seconds are then multiplied. A split is ``epochs`` steps, each followed by an evaluation (a
+forward pass without dropout). Splits are trained one after another with all threads, or by ``jobs`` processes of one
+thread each. Training may end before the last epoch, so the time is a limit.
 
 **Memory.** Autograd reports what a step keeps for the backward pass, which dominates. Weights, gradients and Adam's two
 moments (16 bytes a parameter), the features, the incidences in both orders and the gradients of a few states are added.
+A run needs that in each process, beside Python and PyTorch.
 
 **Planning** must neither run anything nor depend on the machine: the width of a network and the number of processes are
 chosen by `step_bytes`, the states that a step keeps. Per iteration and channel ED-HNN keeps 9 to 11 floats a node and 2
@@ -17,10 +19,10 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
-from typing import final
+from typing import Any, final
 
 import torch
 from torch import Tensor
@@ -36,7 +38,8 @@ _FLOAT, _INDEX = 4, 8
 _ADAM_COPIES = 4  # weight, gradient, two moments
 _KEPT_PER_NODE, _KEPT_PER_EDGE, _KEPT_PER_INCIDENCE = 11, 6, 1  # floats per iteration and channel
 _ASSUMED_FEATURES, _ASSUMED_CLASSES = 100, 2
-_TIMED_BYTES, _TIMED_SECONDS = 2**26, 0.2
+_TIMED_BYTES, _TIMED_SECONDS = 2**28, 0.5
+PROCESS_BYTES = 400 * 2**20  # Python and torch before any data
 
 
 @final
@@ -100,8 +103,10 @@ class Forecast:
         parameters: Number of trainable parameters.
         activation_bytes: Memory kept for the backward pass.
         peak_bytes: Total memory of a step.
+        processes: Processes that train splits at the same time.
+        run_bytes: Memory of the whole run: of a step in every process, and of the programs themselves.
         machine_bytes: Memory of this machine; ``None`` if unknown.
-        fits: Whether the peak fits in it; ``None`` if unknown.
+        fits: Whether the run fits in it; ``None`` if unknown.
         flops_per_step: Operations of the matrix products of a training step.
         seconds_per_step: Time of a training step.
         seconds_per_run: Time of all epochs of all splits, with an evaluation after each epoch.
@@ -113,6 +118,8 @@ class Forecast:
     parameters: int
     activation_bytes: int
     peak_bytes: int
+    processes: int
+    run_bytes: int
     machine_bytes: int | None
     fits: bool | None
     flops_per_step: int
@@ -132,12 +139,22 @@ class Forecast:
         return {**asdict(self), "bytes_per_step": None, "rates": rates}
 
 
-def forecast(dataset: NodeDataset, size: ModelSize | None = None) -> Forecast:
-    """Forecast memory and time of training ED-HNN on a dataset (see the module).
+def forecast(
+    dataset: NodeDataset,
+    size: ModelSize | None = None,
+    *,
+    model: str = "ed-hnn",
+    options: Mapping[str, Any] | None = None,
+    jobs: int = 1,
+) -> Forecast:
+    """Forecast memory and time of training ED-HNN on a dataset (see the module). For a plan use `forecast_run`.
 
     Args:
         dataset: The dataset.
         size: The model and its training; the defaults of `ModelSize` if not given.
+        model: The name of the model.
+        options: All its options; by default those that the size names.
+        jobs: Processes that train splits at the same time, each with one thread if there are several.
 
     Returns:
         The forecast, after a second or two. Paper: Algorithm 1.
@@ -151,38 +168,37 @@ def forecast(dataset: NodeDataset, size: ModelSize | None = None) -> Forecast:
     hypergraph = add_singletons(hypergraph) if size.self_loops else hypergraph
     reduced = count(NodeDataset(name="reduced", hypergraph=hypergraph), self_loops=False)
     scale = max(counts.step_bytes(1, 1), 1) / max(reduced.step_bytes(1, 1), 1)
-    model = make_model(
-        "ed-hnn",
-        in_features=counts.features,
-        num_classes=counts.classes,
-        seed=0,
-        hidden=size.hidden,
-        num_iterations=size.num_iterations,
-        **dict.fromkeys(("phi_layers", "rho_layers", "update_layers"), size.mlp_layers),
-        classifier_hidden=size.classifier_hidden,
-        classifier_layers=size.classifier_layers,
-        **({} if size.dropout else {"dropout": 0.0, "input_dropout": 0.0}),
-    )
-    optimiser = torch.optim.Adam(model.parameters())
+    if options is None:
+        options = {
+            "hidden": size.hidden,
+            "num_iterations": size.num_iterations,
+            **dict.fromkeys(("phi_layers", "rho_layers", "update_layers"), size.mlp_layers),
+            "classifier_hidden": size.classifier_hidden,
+            "classifier_layers": size.classifier_layers,
+            **({} if size.dropout else {"dropout": 0.0, "input_dropout": 0.0}),
+        }
+    network = make_model(model, in_features=counts.features, num_classes=counts.classes, seed=0, **options)
+    optimiser = torch.optim.Adam(network.parameters())
 
     def train() -> None:
         optimiser.zero_grad()
-        model(x, hypergraph).square().mean().backward()
+        network(x, hypergraph).square().mean().backward()
         optimiser.step()
 
     @torch.no_grad()
     def evaluate() -> None:
-        model(x, hypergraph)
+        network(x, hypergraph)
 
-    model.train()
+    threads = {1} if jobs > 1 else {1, torch.get_num_threads()}
+    network.train()
     with _threads(1), FlopCounterMode(display=False) as flops:
         saved = _saved_bytes(
-            train, [*model.parameters(), x]
+            train, [*network.parameters(), x]
         )  # the first step also allocates Adam's moments, so it is not timed
-    step = _best_seconds(train) * scale
-    model.eval()
-    evaluation = _best_seconds(evaluate) * scale
-    activation_bytes, parameters = round(saved * scale), model.num_parameters()
+    step = _best_seconds(train, threads) * scale
+    network.eval()
+    evaluation = _best_seconds(evaluate, threads) * scale
+    activation_bytes, parameters = round(saved * scale), network.num_parameters()
     features = (
         counts.nodes * counts.features * _FLOAT
         if x.layout == torch.strided
@@ -192,17 +208,20 @@ def forecast(dataset: NodeDataset, size: ModelSize | None = None) -> Forecast:
     indices = _INDEX * (2 * counts.incidences + counts.nodes)
     peak = _ADAM_COPIES * _FLOAT * parameters + features + indices + activation_bytes + states
     machine = total_memory()
+    run_bytes = jobs * (PROCESS_BYTES + peak) + (PROCESS_BYTES if jobs > 1 else 0)
     return Forecast(
         size=size,
         counts=counts,
         parameters=parameters,
         activation_bytes=activation_bytes,
         peak_bytes=peak,
+        processes=jobs,
+        run_bytes=run_bytes,
         machine_bytes=machine,
-        fits=None if machine is None else peak <= machine,
+        fits=None if machine is None else run_bytes <= machine,
         flops_per_step=round(flops.get_total_flops() * scale),
         seconds_per_step=step,
-        seconds_per_run=size.splits * size.epochs * (step + evaluation),
+        seconds_per_run=-(-size.splits // jobs) * size.epochs * (step + evaluation),
         timed_share=1 / scale,
     )
 
@@ -267,17 +286,16 @@ def _storage(tensor: Tensor) -> int:
     return tensor.untyped_storage().data_ptr()
 
 
-def _best_seconds(work: Callable[[], None]) -> float:
-    """Return the shortest of several times, with one and with all threads; on a busy machine one can be faster."""
+def _best_seconds(work: Callable[[], None], threads: set[int]) -> float:
+    """Return the mean time with the best of several numbers of threads; on a busy machine one thread can be faster."""
     best = float("inf")
-    for threads in sorted({1, torch.get_num_threads()}):
-        with _threads(threads):
-            begin = now = time.perf_counter()
-            while now - begin < _TIMED_SECONDS:
-                started = now
+    for number in sorted(threads):
+        with _threads(number):
+            begin, count, passed = time.perf_counter(), 0, 0.0
+            while passed < _TIMED_SECONDS:
                 work()
-                now = time.perf_counter()
-                best = min(best, now - started)
+                count, passed = count + 1, time.perf_counter() - begin
+        best = min(best, passed / count)
     return best
 
 

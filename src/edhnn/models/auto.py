@@ -1,4 +1,4 @@
-r"""Several predictors as one model: the base, ED-HNN, and two diffusions of beliefs.
+r"""Several predictors as one model: the base, ED-HNN, and two diffusions of beliefs, of means and of sums.
 
 Each part has its own parameters and is trained alone. Their outputs $o_k$ (log-odds, or standardised values) are added,
 
@@ -23,7 +23,7 @@ from edhnn.models.belief_diffusion import BeliefDiffusion, BeliefDiffusionConfig
 from edhnn.models.edhnn import EDHNN, EDHNNConfig
 from edhnn.models.registry import register_model
 
-PARTS: Final = ("base", "ed-hnn", "beliefs", "beliefs-without-norm")
+PARTS: Final = ("base", "ed-hnn", "beliefs-of-means", "beliefs-of-sums")
 """The parts, in the order of the coefficients."""
 
 
@@ -38,7 +38,7 @@ class AutoConfig(Configuration):
         dropout: Its dropout rate.
         input_dropout: Its dropout rate on the features.
         beliefs_hidden: Width of the diffusions of beliefs.
-        beliefs_iterations: Iterations of the one with layer norm; the one without norm has twice as many.
+        beliefs_iterations: Iterations of the one with means and a norm; the one with sums has twice as many.
     """
 
     num_iterations: Depth = 2
@@ -74,7 +74,7 @@ class Auto(HypergraphModel[AutoConfig]):
         width, times = config.beliefs_hidden, config.beliefs_iterations
         sizes: dict[str, Any] = {"hidden": width, "classifier_hidden": width, "features": False}
         with_norm = BeliefDiffusionConfig(norm="layer", num_iterations=times, **sizes)
-        without = BeliefDiffusionConfig(norm="none", num_iterations=2 * times, **sizes)
+        without = BeliefDiffusionConfig(norm="none", aggregate="sum", num_iterations=2 * times, **sizes)
         first, second, third = torch.randint(2**62, (3,), generator=self.generator).tolist()
         ends = {"in_features": self.in_features, "num_classes": self.num_classes}
         self.networks = nn.ModuleList(

@@ -12,8 +12,9 @@ and the answer is $\ell_v + \mathrm{MLP}(h_v)$: what the node says of itself, an
 paper's diffusion with $x_v$ a belief: the base is its node potential, the messages are learned hyperedge potentials.
 Few channels suffice, because a state holds beliefs about classes, not features.
 
-Sums keep how much evidence there is, but need even degrees; means with a norm stand any degree. ``both`` offers
-$[s_v ; \ln(1 + d_v)\, s_v]$ of means. `edhnn.training` makes $b_v$ (``label_inputs``, ``base``) and adds $\ell_v$.
+Sums without a norm keep how much evidence there is, but need even degrees; means with a norm stand any degree.
+``both`` offers $[s_v ; \ln(1 + d_v)\, s_v]$ of means. `edhnn.training` makes $b_v$ (``label_inputs``,
+``base``) and adds $\ell_v$.
 """
 
 from __future__ import annotations

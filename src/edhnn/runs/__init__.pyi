@@ -1,5 +1,6 @@
 from .evaluate import evaluate_run as evaluate_run
 from .folder import RunFolder as RunFolder
+from .forecast import forecast_run as forecast_run
 from .plan import Plan as Plan
 from .plan import choose_splits as choose_splits
 from .plan import make_plan as make_plan

@@ -34,7 +34,7 @@ import torch
 from edhnn.data.dataset import NodeDataset
 from edhnn.data.fingerprints import NodeHashes, node_hashes
 from edhnn.data.splits import Split
-from edhnn.doctor.cost import count, total_memory
+from edhnn.doctor.cost import PROCESS_BYTES, count, total_memory
 from edhnn.errors import DivergedError, StoppedError, UsageError
 from edhnn.io.files import DelayedBar
 from edhnn.io.json_files import finite, json_line, write_json
@@ -59,7 +59,6 @@ CHECKPOINT_SECONDS: Final = 5.0
 _FOREVER: Final = 1e9
 _BUSY: Final = "is being trained by another process. Wait until it ends, or stop it."
 _SHARE_OF_MEMORY = 0.6
-_PROCESS_BYTES = 400 * 2**20  # Python and torch before any data
 _SHORT_WORK = 7e8
 
 Watcher = Callable[[JsonObject], None]
@@ -356,7 +355,7 @@ def choose_jobs(dataset: NodeDataset, plan: Plan, unfinished: int, device: torch
     if unfinished < 2 or work < _SHORT_WORK:  # starting Python and torch again takes longer than that
         return 1
     memory = total_memory()
-    each = _PROCESS_BYTES + 2 * step + 4 * counts.nodes * counts.features  # 2: gradients and temporary tensors
+    each = PROCESS_BYTES + 2 * step + 4 * counts.nodes * counts.features  # 2: gradients and temporary tensors
     fitting = unfinished if memory is None else int(_SHARE_OF_MEMORY * memory) // each
     return max(1, min(cores(), fitting, unfinished))
 

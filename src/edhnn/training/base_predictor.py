@@ -11,9 +11,8 @@ A fitted predictor is tensors. It is stored as such, never pickled.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any, Final, final
 
 import numpy as np
@@ -88,7 +87,8 @@ def fit_base(
 ) -> tuple[BasePredictor, Int[Tensor, " N"]] | None:
     """Fit a base predictor on the training nodes of a split.
 
-    The penalty is the one with the smallest loss on the validation nodes; test labels are not read.
+    The penalty is the one with the smallest loss on the validation nodes and, if there are at most 500 training nodes,
+    on the training nodes out of fold. Test labels are not read.
 
     Args:
         name: The kind of predictor.
@@ -150,16 +150,27 @@ def _fit_linear(matrix: Any, targets: Any, split: Split, folds: IntArray, object
     fit = {"classification": _softmax, "multilabel": _binary, "regression": _ridge}[objective.task]
     count = objective.num_outputs
 
-    def loss_of(maps: Maps) -> float:
-        outputs = torch.from_numpy(np.asarray(scaled[valid] @ maps[0].T + maps[1]))
-        return float(objective.loss(outputs, _as_targets(targets[valid])))
+    def outputs_of(maps: Maps, nodes: IntArray) -> Tensor:
+        return torch.from_numpy(np.asarray(scaled[nodes] @ maps[0].T + maps[1]))
+
+    def folds_without(penalty: str, strength: float) -> list[Maps]:
+        kept = (train[folds[train] != fold] for fold in range(FOLDS))
+        return [fit(scaled[nodes], targets[nodes], count, penalty, strength) for nodes in kept]
+
+    def loss_of(maps: Maps, penalty: str, strength: float) -> float:
+        nodes, outputs = [valid], [outputs_of(maps, valid)]
+        if len(train) <= _FEW:
+            for fold, part in enumerate(folds_without(penalty, strength)):
+                nodes.append(train[folds[train] == fold])
+                outputs.append(outputs_of(part, nodes[-1]))
+        return float(objective.loss(torch.cat(outputs), _as_targets(targets[np.concatenate(nodes)])))
 
     best, chosen, whole = np.inf, ("l2", 1.0), None
     for penalty, strengths in _candidates(objective):
         worse = 0
         for strength in strengths:
             maps = fit(scaled[train], targets[train], count, penalty, strength)
-            loss = loss_of(maps)
+            loss = loss_of(maps, penalty, strength)
             if loss < best:
                 best, chosen, whole, worse = loss, (penalty, strength), maps, 0
             else:
@@ -167,15 +178,14 @@ def _fit_linear(matrix: Any, targets: Any, split: Split, folds: IntArray, object
             if worse >= _PATIENCE and whole is not None:
                 break
     assert whole is not None
-    others = ((folds[train] != fold) for fold in range(FOLDS))
-    fits = chain([whole], (fit(scaled[train[kept]], targets[train[kept]], count, *chosen) for kept in others))
-    weights, constants = zip(*_unscaled(fits, mean, scale), strict=True)
+    weights, constants = zip(*_unscaled([whole, *folds_without(*chosen)], mean, scale), strict=True)
     return BasePredictor(
         torch.from_numpy(np.stack(weights)).float(), torch.from_numpy(np.stack(constants)).float(), *chosen
     )
 
 
 _PATIENCE = 3
+_FEW = 500
 
 
 def _candidates(objective: Objective) -> Iterator[tuple[str, tuple[float, ...]]]:
@@ -190,7 +200,7 @@ def _as_targets(targets: Any) -> Tensor:
     return found.double() if found.is_floating_point() else found
 
 
-def _unscaled(fits: Iterator[Maps], mean: Any, scale: Any) -> Iterator[Maps]:
+def _unscaled(fits: Iterable[Maps], mean: Any, scale: Any) -> Iterator[Maps]:
     """Rewrite maps of scaled columns as maps of the columns, centred over the classes by their callers."""
     for weight, constant in fits:
         plain = weight / scale
@@ -249,6 +259,3 @@ def _ridge(x: Any, y: Any, count: int, penalty: str, strength: float) -> Maps:
             model = Ridge(alpha=strength, solver=solver).fit(x[known], y[known, target].astype(np.float64))
             weight[target], constant[target] = model.coef_, model.intercept_
     return weight, constant
-
-
-Fit = Callable[[Any, Any, int, str, float], Maps]

@@ -298,25 +298,32 @@ def _fit_parts(
             moved = replace(record, epoch=before + record.epoch, best_epoch=before + record.best_epoch)
             watch(moved, lambda: _whole_state(model, number, before, snapshot()))
 
-        part = fit_inputs(
-            network,
-            inputs,
-            dataset,
-            split,
-            objective,
-            _part_config(network, config),
-            seed=derive_seed(seed, "part", number),
-            watch=None if watch is None else watch_part,
-            state=now.state,
-            knowledge=knowledge if isinstance(network, BeliefDiffusion) else None,
-        )
-        best_epoch, seconds = before + part.best_epoch, part.seconds
-        before = epochs = before + part.epochs
+        try:
+            part = fit_inputs(
+                network,
+                inputs,
+                dataset,
+                split,
+                objective,
+                _part_config(network, config),
+                seed=derive_seed(seed, "part", number),
+                watch=None if watch is None else watch_part,
+                state=now.state,
+                knowledge=knowledge if isinstance(network, BeliefDiffusion) else None,
+            )
+            best, done, seconds = part.best_epoch, part.epochs, part.seconds
+        except DivergedError as diverged:  # the network holds its best parameters so far, if there are any
+            best, done = diverged.best_epoch, diverged.epoch - 1
+            if not best:
+                for parameter in network.parameters():
+                    parameter.detach().zero_()
+        best_epoch = before + best if best else best_epoch
+        before = epochs = before + done
         now = _PartState(state=FitState(seconds=seconds))
-    y, outputs = labels_of(dataset).cpu(), []
+    y, outputs, whole = labels_of(dataset).cpu(), [], told.everything()
     for position in range(len(PARTS)):
         model.coefficients.copy_(torch.eye(len(PARTS))[position])
-        outputs.append(outputs_told(model, told))
+        outputs.append(outputs_of(model, whole).cpu())  # of validation and test nodes, whose labels are not given
     blend = fit_blend([output[split.valid] for output in outputs], y[split.valid], objective)
     model.coefficients.copy_(torch.tensor(blend.coefficients))
     answer = outputs_told(model, told)
