@@ -1,6 +1,7 @@
 """The contract of every registered model. Exceptions are declared here, each with its reason."""
 
 import copy
+import pickle
 from dataclasses import fields
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -20,14 +21,22 @@ SMALL = {"hidden": 8, "classifier_hidden": 6}
 """Options of the tests, for models that have them."""
 
 COUNTS = "the logarithms of counts ignore weights"
+MEMBERS = "it makes a graph of the members of hyperedges"
 EXCEPTIONS: dict[str, dict[str, Any]] = {
-    "auto": {"unreached": ["networks.1.beliefs.weight", "networks.2.beliefs.weight"], "weights": COUNTS},
+    "auto": {
+        "float32 buffers": "the weights of its parts stay in float32",
+        "unreached": ["networks.1.beliefs.weight", "networks.2.beliefs.weight"],
+        "weights": COUNTS,
+    },
     "belief-diffusion": {"unreached": ["beliefs.weight"], "weights": COUNTS},  # beliefs of these tests are zeros
     "mlp": {"second": "ignores the hypergraph"},
     "ce-gat": {
-        "unsupported": {"edge_weight": "its graph has no weights", "incidence_weight": "its graph has no weights"}
+        "unsupported": {"edge_weight": "its graph has no weights", "incidence_weight": "its graph has no weights"},
+        "meta": MEMBERS,
     },
-    "hypergcn": {"unsupported": {"incidence_weight": "a node is either a member or not"}},
+    "ce-gcn": {"meta": MEMBERS},
+    "hypergcn": {"unsupported": {"incidence_weight": "a node is either a member or not"}, "meta": "its graph depends"},
+    "hypernd": {"meta": "its number of steps depends on the features"},
     "hypersage": {"unsupported": {"incidence_weight": "a node is either a neighbour or not"}},
     "legcn": {
         "unsupported": {"edge_weight": "its graph has no weights", "incidence_weight": "its graph has no weights"}
@@ -277,6 +286,51 @@ def test_double_precision_is_kept(name):
     assert double.dtype == torch.float64
     torch.testing.assert_close(double.float(), single, rtol=2e-4, atol=2e-5)
     loss_of(model.train()(x.double(), hypergraph)).backward()
+
+
+@every_model
+def test_pickles_and_copies_continue_as_the_model_would(name):
+    model, x, hypergraph = build(name, 1), features(), example()
+    model(x, hypergraph)  # caches, and the seeds of masks that were drawn, are part of the state
+    stored = pickle.dumps((model, hypergraph))
+    copied = copy.deepcopy(model)
+    expected = model(x, hypergraph)
+    assert torch.equal(copied(x, hypergraph), expected)
+    loaded, same = pickle.loads(stored)
+    assert same.same_as(hypergraph) and torch.equal(loaded(x, same), expected)
+
+
+@every_model
+@pytest.mark.parametrize("norm", ["layer", "batch"])
+def test_autocast_computes_as_a_model_in_its_type_with_gradients_in_single_precision(name, norm):
+    known = get_type_hints(MODELS[name].config).get("norm")
+    options = {"norm": norm} if norm in get_args(known) and (name, norm) != ("ed-hnn-ii", "batch") else {}
+    model, x, hypergraph = build(name, 1, **options), features(), example()
+    low = copy.deepcopy(model).bfloat16()
+    expected = low(x.bfloat16(), hypergraph)
+    loss_of(expected.float()).backward()
+    with torch.autocast("cpu", torch.bfloat16):
+        out = model(x, hypergraph)
+    assert out.dtype == (torch.float32 if exception(name, "float32 buffers") else torch.bfloat16)
+    torch.testing.assert_close(out.float(), expected.float(), rtol=0.05, atol=0.05)  # features are float32 in autocast
+    loss_of(out.float()).backward()
+    for (key, parameter), other in zip(model.named_parameters(), low.parameters(), strict=True):
+        assert parameter.dtype == torch.float32, key
+        assert (parameter.grad is None) == (other.grad is None), key
+        assert parameter.grad is None or (parameter.grad.dtype == torch.float32 and parameter.grad.isfinite().all())
+
+
+@every_model
+def test_a_pass_on_the_meta_device_gives_the_shape_or_a_reason(name):
+    model, x, hypergraph = build(name).to("meta"), features().to("meta"), example().to("meta")
+    if reason := exception(name, "meta"):
+        with pytest.raises(UsageError, match=f"cannot run on the meta device: {reason}.*Check its shapes with zeros"):
+            model(x, hypergraph)
+        return
+    out = model(x, hypergraph)
+    assert out.device.type == "meta" and out.shape == (NODES, OUT)
+    with pytest.raises(DataError, match=r"must have shape \[N, 5\]"):
+        model(x[:, 1:], hypergraph)
 
 
 def options_of(name: str) -> list[str]:

@@ -6,6 +6,7 @@ import torch
 from edhnn import DataError, Hypergraph
 from edhnn.models.registry import make_model
 from edhnn.nn.features import FeatureLayer, links_of
+from edhnn.nn.mlp import MLP
 from edhnn.seeding import SeedStream
 
 pytestmark = pytest.mark.filterwarnings("ignore:Sparse CSR tensor support")
@@ -60,7 +61,7 @@ def test_what_is_kept_from_inference_serves_training(kernels, monkeypatch):
     assert all(parameter.grad is not None for parameter in model.parameters())
 
 
-def test_mixed_precision_is_refused_by_name():
-    model = make_model("ed-hnn", in_features=9, num_classes=2)
+def test_mixed_precision_is_refused_by_a_part_outside_a_model():
+    part = MLP(9, 4, 2, 2, input_norm=False)
     with torch.autocast("cpu", torch.bfloat16), pytest.raises(DataError, match="Leave torch.autocast out"):
-        model(features().float(), Hypergraph.from_hyperedges([[0, 1, 2]], num_nodes=7))
+        part(torch.ones(3, 9))

@@ -15,7 +15,7 @@ import typer
 from edhnn.cli.options import ReadOptions, Source, SpreadsheetSafe, check_targets, with_read_options
 from edhnn.cli.output import Json, console, facts_table, print_json, print_message, print_notes
 from edhnn.data.dataset import NodeDataset
-from edhnn.diffusion.diffusion import SOLVERS, diffuse
+from edhnn.diffusion.diffusion import SOLVERS, Scaling, diffuse
 from edhnn.diffusion.solver import Outcome, Solution, StepRecord
 from edhnn.errors import UsageError
 from edhnn.hypergraph.hypergraph import Hypergraph
@@ -39,6 +39,10 @@ def diffuse_command(
     potential: Annotated[PotentialName, typer.Option("--potential", help="Potential g of a hyperedge.")] = "tv",
     power: Annotated[int, typer.Option("--power", min=1, help="Power p of the potential.")] = 2,
     strength: Annotated[float, typer.Option("--strength", min=0.0, help="Weight of the potentials.")] = 1.0,
+    scaling: Annotated[
+        Scaling | None,
+        typer.Option("--scaling", help="Divide the strength by the mean degree; default: degree for tv and lec."),
+    ] = None,
     solver: Annotated[SolverName, typer.Option("--solver", help="Solver; auto: by the potential.")] = "auto",
     step_size: Annotated[float | None, typer.Option("--step-size", help="Step size; default: automatic.")] = None,
     tolerance: Annotated[float, typer.Option("--tolerance", min=0.0, help="Relative duality gap to stop at.")] = 1e-8,
@@ -76,6 +80,7 @@ def diffuse_command(
         potential=potential,
         power=power,
         strength=strength,
+        scaling=scaling,
         solver=solver,
         step_size=step_size,
         tolerance=tolerance,

@@ -312,9 +312,21 @@ class Hypergraph:
         )
         return all(a is b if a is None or b is None else torch.equal(a, b) for a, b in pairs)
 
+    def __reduce__(self) -> tuple[Callable[..., Hypergraph], tuple[Any, ...]]:
+        """Pickle and copy the hypergraph without what was derived from it, which is made again where it is used."""
+        return _restored, tuple(getattr(self, part.name) for part in fields(self) if part.name != "_derived")
+
     def __repr__(self) -> str:
         extras = "".join(
             f", {name}=..." for name in ("edge_weight", "incidence_weight") if getattr(self, name) is not None
         )
         counts = f"num_nodes={self.num_nodes}, num_edges={self.num_edges}, num_incidences={self.num_incidences}"
         return f"Hypergraph({counts}{extras})"
+
+
+def _restored(*parts: object) -> Hypergraph:
+    """Return the hypergraph of `Hypergraph.__reduce__`, without checking or sorting it again."""
+    hypergraph = object.__new__(Hypergraph)
+    for part, value in zip(fields(Hypergraph), (*parts, {}), strict=True):
+        object.__setattr__(hypergraph, part.name, value)
+    return hypergraph

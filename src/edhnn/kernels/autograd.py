@@ -17,6 +17,7 @@ from torch import Tensor
 from torch.autograd import Function
 
 from edhnn.kernels import native_backend
+from edhnn.kernels.backend import check_segments
 from edhnn.kernels.links import Links, from_parts
 from edhnn.kernels.options import PAIR_TENSORS, PairOptions, RowOptions
 from edhnn.kernels.torch_backend import network as torch_network
@@ -493,6 +494,7 @@ fold_norm_backward = Operator(
 
 
 def _softmax_kernel(scores: Tensor, edge_ptr: Tensor) -> Tensor:
+    check_segments(scores, edge_ptr)
     if not native_backend.BUILT:
         return torch_network.segment_softmax(scores, edge_ptr)
     return native_backend.segment_softmax(scores, edge_ptr)

@@ -78,11 +78,17 @@ def use_native(values: Tensor, *others: Tensor | None, has_gradient: bool = True
     return all(forward_ad.unpack_dual(tensor).tangent is None for tensor in tensors)  # type: ignore[no-untyped-call]
 
 
-def check_segments(values: Tensor, edge_ptr: Tensor) -> None:
+def check_segments(values: Tensor, edge_ptr: Tensor, *, again_in_operator: bool = False) -> None:
     """Check that values are a floating-point table, and that ``edge_ptr`` cuts its rows into segments.
 
     The bounds are read once per tensor and change in place: not again for the next table of as many rows. Memory that
-    is shared with NumPy may change unnoticed; do not change it.
+    is shared with NumPy may change unnoticed; do not change it. On the meta device there are no bounds to read.
+
+    Args:
+        values: The table.
+        edge_ptr: Where segments begin, and where the last one ends.
+        again_in_operator: Whether an operator checks the bounds when it runs, so that a trace, where they have no
+            values, may leave them out.
 
     Raises:
         DataError: saying what must hold and what was given.
@@ -94,6 +100,8 @@ def check_segments(values: Tensor, edge_ptr: Tensor) -> None:
             f"'edge_ptr' must be a vector of at least one integer. Got {edge_ptr.dtype}, shape {tuple(edge_ptr.shape)}."
         )
     _check_device("edge_ptr", edge_ptr, values)
+    if edge_ptr.is_meta or (again_in_operator and torch.compiler.is_compiling()):
+        return
     if torch.compiler.is_compiling() or edge_ptr.is_inference():
         _check_bounds(edge_ptr, len(values))
         return

@@ -104,7 +104,7 @@ class Links:
     @_kept
     def row_index(self) -> Int[Tensor, " I"]:
         """Return the row of each link, in row order."""
-        return _owners(self.row_ptr)
+        return torch.repeat_interleave(self.row_ptr.diff(), output_size=self.num_links)
 
     @_kept
     def row_place(self) -> Int[Tensor, " I"]:

@@ -96,7 +96,7 @@ def segment_softmax(scores: Float[Tensor, "I H"], edge_ptr: Int[Tensor, " E_plus
         >>> segment_softmax(torch.tensor([[1.0], [1.0], [7.0]]), torch.tensor([0, 2, 3])).flatten().tolist()
         [0.5, 0.5, 1.0]
     """
-    check_segments(scores, edge_ptr)
+    check_segments(scores, edge_ptr, again_in_operator=use_native(scores))
     if use_native(scores):
         out: Tensor = autograd.segment_softmax(scores, edge_ptr)
         return out

@@ -6,11 +6,13 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 import torch
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 
 from edhnn.errors import DataError, UsageError
 from edhnn.hypergraph.hypergraph import Hypergraph
+from edhnn.nn.cache import hypergraph_of_pairs
 from edhnn.nn.mlp import MLP, Dropout, NormName
+from edhnn.nn.precision import AutocastModule
 from edhnn.seeding import SeedStream, derive_seed
 
 HypergraphLike = Hypergraph | Tensor
@@ -20,7 +22,7 @@ HypergraphLike = Hypergraph | Tensor
 Config = TypeVar("Config")
 
 
-class HypergraphModel(nn.Module, Generic[Config]):
+class HypergraphModel(AutocastModule, Generic[Config]):
     """A network on the nodes of a hypergraph: ``model(x, hypergraph) -> [N, num_classes]``.
 
     A subclass sets ``config_class``, makes its layers in `build` and applies them in `forward`.
@@ -38,6 +40,8 @@ class HypergraphModel(nn.Module, Generic[Config]):
     config_class: ClassVar[type[Any]]
     takes_beliefs: ClassVar[bool] = False
     """Whether `forward` has a third argument, beliefs; for other models beliefs are columns of the features."""
+    needs_values: ClassVar[str | None] = None
+    """Why a pass on the meta device, which has shapes and no values, is refused; ``None`` where it runs."""
     config: Config
     generator: torch.Generator
     """Source of the initial weights; exists only while `build` runs."""
@@ -63,6 +67,15 @@ class HypergraphModel(nn.Module, Generic[Config]):
     def forward(self, x: Tensor, hypergraph: HypergraphLike) -> Float[Tensor, "N C"]:
         """Return the outputs for every node: logits, or values for regression."""
         raise NotImplementedError
+
+    def __call__(self, x: Tensor, *args: Any, **kwargs: Any) -> Any:
+        """Return the outputs; under `torch.autocast` the whole model computes in its type."""
+        if self.needs_values is not None and getattr(x, "is_meta", False):
+            raise UsageError(
+                f"{type(self).__name__} cannot run on the meta device: {self.needs_values}. "
+                "Check its shapes with zeros and a small hypergraph."
+            )
+        return super().__call__(x, *args, **kwargs)
 
     def num_parameters(self) -> int:
         """Count the trainable parameters."""
@@ -120,10 +133,7 @@ def as_hypergraph(hypergraph: HypergraphLike, x: Tensor) -> Hypergraph:
             remedy="Make one with Hypergraph.from_hyperedges(...) or Hypergraph.from_scipy(...).",
         )
     if isinstance(hypergraph, Tensor):
-        if hypergraph.dim() != 2 or len(hypergraph) != 2:
-            raise DataError(f"A hyperedge_index must have shape [2, I]. Got {list(hypergraph.shape)}.")
-        num_edges = int(hypergraph[1].max()) + 1 if hypergraph.shape[1] else 0
-        return Hypergraph.from_incidence(hypergraph, num_nodes=x.shape[0], num_edges=num_edges)
+        return hypergraph_of_pairs(hypergraph, x.shape[0])
     if x.shape[0] != hypergraph.num_nodes:
         raise DataError(f"Features must have a row per node, {hypergraph.num_nodes}. Got {x.shape[0]} rows.")
     return hypergraph

@@ -1,3 +1,4 @@
+from .conv import EDConv as EDConv
 from .mlp import MLP as MLP
 from .mlp import Dropout as Dropout
 from .mlp import LayerNorm as LayerNorm

@@ -146,7 +146,7 @@ def _weighing(
             return Weighing(weight, False, total[:, 0])
         shares = None if weight is None else _shares(weight, index, total)
         reached = total[:, 0] > 0
-        everywhere = not torch.compiler.is_compiling() and bool(reached.all())
+        everywhere = not (torch.compiler.is_compiling() or reached.is_meta) and bool(reached.all())
         return Weighing(shares, weight is None, None if everywhere else reached.to(like))
 
     if torch.compiler.is_compiling():

@@ -1,4 +1,4 @@
-"""Values derived once per hypergraph, tensor or features, and kept for as long as these live.
+"""Values derived once per hypergraph, tensor, pairs or features, and kept for as long as these live.
 
 `Hypergraph.derive` keeps what depends on a hypergraph alone; the caches of tensors hold their tensors weakly.
 """
@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from torch.utils.weak import WeakTensorKeyDictionary
 
+from edhnn.errors import DataError
 from edhnn.hypergraph.hypergraph import Hypergraph
 
 Made = TypeVar("Made")
@@ -52,7 +53,7 @@ def cached_per_features(
     Returns:
         What was made.
     """
-    if (x.requires_grad and torch.is_grad_enabled()) or x.is_inference() or torch.compiler.is_compiling():
+    if torch.compiler.is_compiling() or (x.requires_grad and torch.is_grad_enabled()) or x.is_inference():
         return make(x)
     known = hypergraph.derive("by features", WeakTensorKeyDictionary).setdefault(x, {})  # type: ignore[no-untyped-call]
     stamp = x._version, key, tuple(tensor.cpu().double().numpy().tobytes() for tensor in tensors)
@@ -60,4 +61,39 @@ def cached_per_features(
         with torch.inference_mode(False), torch.no_grad():
             known[name] = stamp, make(x)
     found: Made = known[name][1]
+    return found
+
+
+def hypergraph_of_pairs(
+    index: Tensor, num_nodes: int, num_edges: int | None = None, edge_weight: Tensor | None = None
+) -> Hypergraph:
+    """Return the hypergraph of pairs [2, I] of nodes and hyperedges (PyG's ``hyperedge_index``), made once per tensor.
+
+    It is made again for other counts, and if the index or the weights were changed in place.
+
+    Args:
+        index: The pairs.
+        num_nodes: Number of nodes.
+        num_edges: Number of hyperedges; by default one more than the largest index.
+        edge_weight: A weight per hyperedge.
+
+    Raises:
+        DataError: if the index has another shape, or an entry lies outside its count.
+    """
+    if index.dim() != 2 or len(index) != 2:
+        raise DataError(f"A hyperedge_index must have shape [2, I]. Got {list(index.shape)}.")
+
+    def make() -> Hypergraph:
+        highest = int(index[1].max()) + 1 if index.shape[1] else 0
+        count = highest if num_edges is None else num_edges
+        return Hypergraph.from_incidence(index, num_nodes=num_nodes, num_edges=count, edge_weight=edge_weight)
+
+    weight = index if edge_weight is None else edge_weight
+    if torch.compiler.is_compiling() or index.is_inference() or weight.is_inference():
+        return make()
+    known = cached_per_tensor(index, "hypergraphs", WeakTensorKeyDictionary).setdefault(weight, {})  # type: ignore[no-untyped-call]
+    stamp = index._version, weight._version, num_nodes, num_edges
+    if known.get("stamp") != stamp:
+        known.update(stamp=stamp, hypergraph=make())
+    found: Hypergraph = known["hypergraph"]
     return found

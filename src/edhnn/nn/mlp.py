@@ -92,7 +92,7 @@ class BatchNorm(nn.BatchNorm1d):
         assert self.running_mean is not None and self.running_var is not None and self.momentum is not None
         rows = len(x)
         if not self.training:
-            mean, variance = self.running_mean, self.running_var
+            mean, variance = self.running_mean.to(x), self.running_var.to(x)
         elif rows < 2:
             raise ValueError(f"Expected more than 1 value per channel when training, got input size {list(x.shape)}")
         else:
@@ -101,8 +101,8 @@ class BatchNorm(nn.BatchNorm1d):
         if self.training:
             variance = kernels.column_sum(centred * centred) / rows
             with torch.no_grad():
-                self.running_mean.lerp_(mean, self.momentum)
-                self.running_var.lerp_(variance * (rows / (rows - 1)), self.momentum)
+                self.running_mean.lerp_(mean.to(self.running_mean), self.momentum)
+                self.running_var.lerp_((variance * (rows / (rows - 1))).to(self.running_var), self.momentum)
                 self.num_batches_tracked.add_(1)  # type: ignore[union-attr]
         scaled = kernels.scale_columns(centred, self.weight * (variance + self.eps).rsqrt())
         return kernels.add_bias(scaled, self.bias)

@@ -218,7 +218,7 @@ def fold_norm(
 
 def segment_softmax(scores: Float[Tensor, "I H"], edge_ptr: Int[Tensor, " E_plus_1"]) -> Float[Tensor, "I H"]:
     """See `edhnn.kernels.segment_softmax`."""
-    owner = torch.repeat_interleave(edge_ptr.diff())
+    owner = torch.repeat_interleave(edge_ptr.diff(), output_size=len(scores))
     powers = (scores - _largest(scores.detach(), edge_ptr, owner).index_select(0, owner)).exp()
     totals = powers.new_zeros(len(edge_ptr) - 1, scores.shape[1]).index_add(0, owner, powers)
     return powers / totals.index_select(0, owner)

@@ -78,6 +78,7 @@ class CEGCN(HypergraphModel[CEGCNConfig]):
     """GCN on the clique expansion. Paper: Table 2 (CE-GCN). Sources: Kipf and Welling, ICLR 2017; AllSet's setting."""
 
     config_class = CEGCNConfig
+    needs_values = "it makes a graph of the members of hyperedges"
 
     def build(self, config: CEGCNConfig) -> None:
         """Make the layers."""
@@ -104,6 +105,7 @@ class CEGAT(HypergraphModel[CEGATConfig]):
     """
 
     config_class = CEGATConfig
+    needs_values = "it makes a graph of the members of hyperedges"
 
     def build(self, config: CEGATConfig) -> None:
         """Make the layers."""

@@ -75,6 +75,7 @@ class HyperGCN(HypergraphModel[HyperGCNConfig]):
     """
 
     config_class = HyperGCNConfig
+    needs_values = "its graph depends on the features"
 
     def build(self, config: HyperGCNConfig) -> None:
         """Make the layers."""

@@ -72,6 +72,7 @@ class HyperND(HypergraphModel[HyperNDConfig]):
     """
 
     config_class = HyperNDConfig
+    needs_values = "its number of steps depends on the features"
 
     def build(self, config: HyperNDConfig) -> None:
         """Make the layers."""
