@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -139,7 +138,6 @@ def diffuse_command(
         tolerance=(1e-6 if labels else 1e-8) if tolerance is None else tolerance,
         max_steps=max_steps,
     )
-    started = time.perf_counter()
     frames: list[tuple[StepRecord, torch.Tensor]] = []
     if labels:
         known, names = _known_classes(dataset, seeds, seed_column, options)
@@ -162,13 +160,12 @@ def diffuse_command(
             scores = solution.value
         bar.close()
         answer = _scored(dataset, columns, scores, solution.value, count, max_cluster, find_clusters=cluster)
-    seconds = time.perf_counter() - started
     if out is not None:
         write_scores(dataset, answer.columns, out, spreadsheet_safe=spreadsheet_safe)
     if picture is not None:
         title = f"{wish.potential}, power {power}, strength {wish.strength:g}: {solution.outcome.value}"
         draw(dataset, frames, title, picture)
-    _report(solution, answer, seconds, out, picture, as_json=as_json)
+    _report(solution, answer, out, picture, as_json=as_json)
     if solution.outcome is not Outcome.CONVERGED:
         raise typer.Exit(1)
 
@@ -390,9 +387,7 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _report(
-    solution: Solution, answer: _Answer, seconds: float, out: Path | None, picture: Path | None, *, as_json: bool
-) -> None:
+def _report(solution: Solution, answer: _Answer, out: Path | None, picture: Path | None, *, as_json: bool) -> None:
     last = solution.last
     facts = {
         "objective": _finite(last.objective),
@@ -401,7 +396,7 @@ def _report(
         "steps": solution.steps,
         "outcome": solution.outcome.name.lower(),
         "certified_by": solution.certified_by,
-        "seconds": round(seconds, 4),
+        "seconds": round(last.seconds, 4),
         "scores": None if out is None else str(out),
         "picture": None if picture is None else str(picture),
     }
