@@ -3,12 +3,13 @@
     python benchmarks/contacts.py --before OLDER_CHECKOUT/src
     python benchmarks/contacts.py --choose
 
-People are in classes and meet in groups of 2 to 5, mostly of their own class; some are much more active than others. A
-tenth of each class is labelled, and accuracy is measured on the others. The first command runs
-`HypergraphLabelSpreading(potential)` with its defaults on a primary school of ten classes, seeds 0 to 2, with the
-sources of an older checkout and with these, in turn, one thread. The second compares, for several strengths, no
-scaling, degree normalisation of the potential, and division by the mean degree, on other places and other seeds, so
-that defaults are not chosen on the data of the first. Results go to benchmarks/results/contacts.json, one key for each.
+People are in classes and meet in groups of 2 to 5; some are much more active than others. A tenth of each class is
+labelled, and accuracy is measured on the others. The first command runs `HypergraphLabelSpreading(potential)` with its
+defaults on two primary schools of ten classes, in which a member of a group is of the first member's class with
+probability 0.75 and 0.6, seeds 0 to 2, with the sources of an older checkout and with these, in turn, one thread. The
+second compares, for several strengths, no scaling, degree normalisation of the potential, and division by the mean
+degree, on other places and other seeds, so that defaults are not chosen on the data of the first. Results go to
+benchmarks/results/contacts.json, one key for each school and one for the choice.
 """
 
 import argparse
@@ -18,6 +19,7 @@ import subprocess
 import sys
 import time
 import warnings
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -28,9 +30,13 @@ from edhnn import Hypergraph, HypergraphLabelSpreading, diffuse
 from edhnn.potentials import LovaszCardinality, TotalVariation
 
 RESULTS = Path(__file__).parent / "results" / "contacts.json"
+_WIDTHS = (("before", 17), ("after", 8))
 POTENTIALS = ("ce", "tv", "lec", "divergence")
 SIZES = (0.68, 0.26, 0.05, 0.01)  # shares of groups of 2, 3, 4 and 5 people
-SCHOOL = {"classes": 10, "people": 240, "groups": 6000, "within": 0.75, "spread": 0.6}
+SCHOOLS = {
+    "school": {"classes": 10, "people": 240, "groups": 6000, "within": 0.75, "spread": 0.6},
+    "mixed school": {"classes": 10, "people": 240, "groups": 6000, "within": 0.6, "spread": 0.6},
+}
 OTHERS = {
     "mixed": {"classes": 10, "people": 240, "groups": 3000, "within": 0.6, "spread": 0.6},
     "sparse": {"classes": 10, "people": 300, "groups": 1500, "within": 0.8, "spread": 0.6},
@@ -62,8 +68,8 @@ def contacts(seed: int, *, classes: int, people: int, groups: int, within: float
     return Hypergraph.from_hyperedges(members, num_nodes=people), truth, known
 
 
-def measure(seed: int, potential: str) -> dict[str, object]:
-    hypergraph, truth, known = contacts(seed, **SCHOOL)
+def measure(school: str, seed: int, potential: str) -> dict[str, object]:
+    hypergraph, truth, known = contacts(seed, **SCHOOLS[school])
     start = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -73,24 +79,22 @@ def measure(seed: int, potential: str) -> dict[str, object]:
     return {"accuracy": accuracy, "seconds": seconds, "steps": model.n_iter_, "gap": model.gap_}
 
 
-def before_and_after(before: Path, seeds: int) -> list[dict[str, object]]:
+def before_and_after(school: str, before: Path, seeds: int) -> list[dict[str, object]]:
     rows = []
     sources = {"before": before.resolve(), "after": Path(__file__).resolve().parents[1] / "src"}
-    for seed in range(seeds):
-        for potential in POTENTIALS:
-            for when, source in sources.items():
-                environment = {**os.environ, "PYTHONPATH": str(source), "OMP_NUM_THREADS": "1"}
-                command = [sys.executable, __file__, "--one", str(seed), potential]
-                found = subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout
-                rows.append({"potential": potential, "when": when, "seed": seed, **json.loads(found)})
-                print(rows[-1], flush=True)
-    print(f"{'':12}{'accuracy before':>17}{'after':>8}{'seconds before':>17}{'after':>8}")
+    for seed, potential, when in product(range(seeds), POTENTIALS, sources):
+        environment = {**os.environ, "PYTHONPATH": str(sources[when]), "OMP_NUM_THREADS": "1"}
+        command = [sys.executable, __file__, "--one", school, str(seed), potential]
+        found = subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout
+        rows.append({"potential": potential, "when": when, "seed": seed, **json.loads(found)})
+        print(rows[-1], flush=True)
+    print(f"{school:12}{'accuracy before':>17}{'after':>8}{'seconds before':>17}{'after':>8}")
     for potential in POTENTIALS:
         line = f"{potential:12}"
-        for field, widths in (("accuracy", (17, 8)), ("seconds", (17, 8))):
-            for when, width in zip(sources, widths, strict=True):
-                chosen = [row[field] for row in rows if (row["potential"], row["when"]) == (potential, when)]
-                line += f"{np.mean(chosen):{width}.2f}"
+        for field, when, width in (*(("accuracy", *w) for w in _WIDTHS), *(("seconds", *w) for w in _WIDTHS)):
+            key = (potential, when)
+            chosen = [row[field] for row in rows if (row["potential"], row["when"]) == key]
+            line += f"{np.mean(chosen):{width}.2f}"
         print(line)
     return rows
 
@@ -133,19 +137,21 @@ def choose() -> list[dict[str, object]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--before", type=Path, help="sources of an older checkout")
+    parser.add_argument("--schools", nargs="*", default=list(SCHOOLS), choices=SCHOOLS)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--choose", action="store_true")
-    parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)
+    parser.add_argument("--one", nargs=3, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     if arguments.one:
-        print(json.dumps(measure(int(arguments.one[0]), arguments.one[1])))
+        print(json.dumps(measure(arguments.one[0], int(arguments.one[1]), arguments.one[2])))
         return
     found = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     if arguments.choose:
         found["choose"] = choose()
     if arguments.before:
-        found["defaults"] = before_and_after(arguments.before, arguments.seeds)
+        for school in arguments.schools:
+            found[school] = before_and_after(school, arguments.before, arguments.seeds)
     RESULTS.write_text(json.dumps(found, indent=1) + "\n")
 
 
