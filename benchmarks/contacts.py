@@ -5,11 +5,12 @@
 
 People are in classes and meet in groups of 2 to 5; some are much more active than others. Accuracy is measured on
 people without a label. The first command runs `HypergraphLabelSpreading(potential)` with its defaults on a primary
-school of ten classes, with a tenth of each class labelled (``equal labels``) or a tenth of all people, so that classes have
-unequal numbers of labels (``random labels``); with the sources of an older checkout and with these, in turn.
-The second compares, for several strengths, no scaling, degree normalisation of the potential, and division by the mean
-degree, on other places and seeds, with equal labels, and stops at a relative gap of 1e-2: it shows which settings are
-robust to an early stop, not the accuracy of the minimum. Results go to benchmarks/results/contacts.json, one key each.
+school of ten classes, with a tenth of each class labelled (``equal labels``) or a tenth of all people, so that
+classes have unequal numbers of labels (``random labels``); with the sources of an older checkout and with these, in
+turn. The second compares, for several strengths, no scaling, degree normalisation of the potential, and division by
+the mean degree, on other places and seeds, with equal labels, and stops at a relative gap of 1e-2: it shows which
+settings are robust to an early stop, not the accuracy of the minimum. Results go to benchmarks/results/contacts.json,
+one key each.
 """
 
 import argparse
