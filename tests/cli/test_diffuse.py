@@ -9,10 +9,11 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
-from edhnn import diffuse, read_dataset
+from edhnn import ADMM, HypergraphLabelSpreading, diffuse, pagerank_problem, read_dataset, solve, sweep_cut
 from tests.cli.test_data import here, refuse, succeed  # noqa: F401  (fixtures)
 
 FIELDS = {"objective", "gap", "residual", "steps", "outcome", "certified_by", "seconds", "scores", "picture"}
+FIELDS |= {"top", "clusters", "classes"}
 
 
 @pytest.fixture
@@ -59,6 +60,8 @@ def test_it_reports_and_writes(shop, succeed):  # noqa: F811
         (["--potential", "divergence", "--power", "3"], dict(potential="divergence", power=3)),
         (["--solver", "admm", "--step-size", "0.2"], dict(solver="admm", step_size=0.2)),
         (["--strength", "0"], dict(strength=0.0)),
+        (["--scaling", "none"], dict(scaling="none")),
+        (["--potential", "ce", "--scaling", "degree"], dict(potential="ce", scaling="degree")),
         (["--tolerance", "1e-3"], dict(tolerance=1e-3)),
     ],
 )
@@ -253,3 +256,128 @@ def test_weights_of_memberships_are_refused_or_ignored_on_request(shop, refuse, 
     done = succeed("diffuse", "weighted.csv", "--seeds", "seeds.csv", "--ignore-weights", "--json", folder=shop)
     plain = succeed("diffuse", "shop.csv", "--seeds", "seeds.csv", "--json", folder=shop)
     assert json.loads(done.stdout)["objective"] == json.loads(plain.stdout)["objective"]
+
+
+def report_of(succeed, folder, *words):  # noqa: F811
+    return json.loads(succeed("diffuse", "shop.csv", *words, "--json", folder=folder).stdout)
+
+
+def test_several_seed_columns_are_diffused_side_by_side(shop, succeed):  # noqa: F811
+    (shop / "two.csv").write_text("node,a,b,note\nmilk,1,0,x\njam,-0.5,2,y\n")
+    words = ["--seeds", "two.csv", "--seed-column", "b", "--seed-column", "a", "--out", "s.csv", "--top", "2"]
+    report = report_of(succeed, shop, *words)
+    with (shop / "s.csv").open(newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    assert list(rows[0]) == ["node", "b", "a"]
+    for name, seeds in (("a", {"milk": 1.0, "jam": -0.5}), ("b", {"jam": 2.0})):
+        _, expected = in_python(shop, seeds)
+        assert {row["node"]: float(row[name]) for row in rows} == pytest.approx(expected, abs=1e-7)
+        best = sorted(expected, key=expected.get, reverse=True)[:2]
+        assert [row["node"] for row in report["top"] if row["column"] == name] == best
+
+
+def test_pagerank_and_its_cluster_are_those_of_python(shop, succeed):  # noqa: F811
+    (shop / "start.csv").write_text("node,value\nmilk,3\nsalt,1\n")
+    report = report_of(
+        succeed, shop, "--method", "pagerank", "--seeds", "start.csv", "--restart", "0.3", "--cluster", "--out", "s.csv"
+    )
+    hypergraph = (dataset := read_dataset(shop / "shop.csv")).hypergraph
+    names = dataset.node_ids.to_list()
+    x = torch.tensor([[{"milk": 0.75, "salt": 0.25}.get(name, 0.0)] for name in names], dtype=torch.float64)
+    h = solve(pagerank_problem(hypergraph, x, restart=0.3), ADMM(adaptive=True)).value[:, 0]
+    scores = hypergraph.degree.double() * h
+    assert sum(row["score"] for row in report["top"]) == pytest.approx(1, abs=1e-6)
+    assert {row["node"]: row["score"] for row in report["top"]} == pytest.approx(
+        dict(zip(names, scores.tolist(), strict=True)), abs=1e-9
+    )
+    cut, (found,) = sweep_cut(hypergraph, h), report["clusters"]
+    assert found["conductance"] == pytest.approx(cut.conductance)
+    assert found["members"] == [names[v] for v in cut.members] and found["size"] == len(cut.members)
+    with (shop / "s.csv").open(newline="") as stream:
+        inside = {row["node"] for row in csv.DictReader(stream) if row["cluster"] == "1"}
+    assert inside == set(found["members"])
+    report = report_of(succeed, shop, "--seeds", "start.csv", "--cluster", "--max-cluster", "1")
+    assert report["clusters"][0]["size"] == 1
+
+
+@pytest.mark.parametrize("potential", ["ce", "tv", "lec", "divergence"])
+def test_classes_of_a_column_or_of_seeds_are_spread_as_by_the_estimator(shop, succeed, potential):  # noqa: F811
+    (shop / "shop.nodes.csv").write_text("item,kind\nmilk,cold\nbread,\nsalt,\ntea,\njam,sweet\n")
+    (shop / "known.csv").write_text("node,class\njam,sweet\nmilk,cold\n")
+    words = ["--method", "labels", "--potential", potential]
+    by_column = report_of(succeed, shop, *words, "--label", "kind", "--out", "s.csv")
+    by_seeds = report_of(succeed, shop, *words, "--seeds", "known.csv")
+    assert by_column["top"] == by_seeds["top"] and by_column["classes"] == by_seeds["classes"]
+    dataset = read_dataset(shop / "shop.csv", label=["kind"])
+    model = HypergraphLabelSpreading(potential).fit(dataset, dataset.y.numpy())
+    sure = model.label_distributions_.max(axis=1)
+    names = dataset.node_ids.to_list()
+    with (shop / "s.csv").open(newline="") as stream:
+        rows = {row["node"]: row for row in csv.DictReader(stream)}
+    for name, number, probability in zip(names, model.transduction_, sure, strict=True):
+        assert rows[name]["class"] == dataset.class_names[number]
+        assert float(rows[name]["probability"]) == pytest.approx(probability, abs=1e-12)
+        assert rows[name]["known"] == str(int(name in ("milk", "jam")))
+    assert {row["node"] for row in by_column["top"]} == {"bread", "salt", "tea"}
+    assert sum(row["found"] for row in by_column["classes"]) == 3
+    assert [row["known"] for row in by_column["classes"]] == [1, 1]
+
+
+def test_the_answer_is_shown_to_people(shop, here):  # noqa: F811
+    (shop / "known.csv").write_text("node,class\njam,sweet\nmilk,cold\n")
+    words = ["--seeds", "seeds.csv", "--top", "1", "--cluster"]
+    code, output, errors = here("diffuse", "shop.csv", *words, folder=shop)
+    assert code == 0, errors
+    assert "highest scores" in output and "milk" in output and "conductance" in output
+    code, output, errors = here("diffuse", "shop.csv", "--method", "labels", "--seeds", "known.csv", folder=shop)
+    assert code == 0, errors
+    assert all(word in output for word in ("surest new answers", "bread", "sweet", "probability"))
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ([], "needs --seeds: a table with columns node and value"),
+        (["--seeds", "seeds.csv", "--top", "6"], "--top must be at most the number of nodes, 5. Got 6"),
+        (["--seeds", "seeds.csv", "--restart", "0.2"], "--restart is for --method pagerank only"),
+        (["--seeds", "seeds.csv", "--max-cluster", "2"], "--max-cluster needs --cluster"),
+        (["--seeds", "seeds.csv", "--seed-column", "value", "--seed-column", "value"], "must name each column once"),
+        (["--seeds", "seeds.csv", "--method", "pagerank", "--strength", "2"], "PageRank has --restart in place of"),
+        (["--seeds", "start.csv", "--method", "pagerank", "--restart", "1"], "must lie between 0 and 1. Got 1.0"),
+        (["--method", "labels"], "needs classes: name their column with --label"),
+        (["--method", "labels", "--seeds", "known.csv", "--cluster"], "--cluster cannot be used with --method labels"),
+        (["--seed-column", "value", "--method", "labels"], "--seed-column is a column of --seeds"),
+    ],
+)
+def test_options_that_do_not_belong_together_exit_with_2(shop, refuse, flags, message):  # noqa: F811
+    (shop / "start.csv").write_text("node,value\nmilk,3\n")
+    (shop / "known.csv").write_text("node,class\njam,sweet\n")
+    assert message in refuse(2, "diffuse", "shop.csv", *flags, folder=shop)
+
+
+@pytest.mark.parametrize(
+    ("content", "flags", "message"),
+    [
+        ("node,value\nmilk,cold\n", [], "Got 'cold' in the column 'value'. If the column holds classes, use --method"),
+        ("node,value\nmilk,1\n", ["--seed-column", "b"], "must have the columns 'node' and 'b'. Got node, value"),
+        ("node,value\nmilk,-1\n", ["--method", "pagerank"], "The seeds of PageRank must be 0 or more"),
+        ("node,value\nmilk,0\n", ["--method", "pagerank"], "one must be positive. The column 'value' is not so"),
+        ("node,value\nmilk,-1\n", ["--cluster"], "The cluster of 'value' is empty: no node has a positive score"),
+        ("node,class\nbeer,a\n", ["--method", "labels"], "line 2: Every seed must be a node of the hypergraph"),
+        ("node,class\nmilk,\n", ["--method", "labels"], "line 2: Every seed must have a class"),
+        ("node,class\n", ["--method", "labels"], "No node has a class"),
+    ],
+)
+def test_seeds_that_do_not_suit_the_method_exit_with_1(shop, refuse, content, flags, message):  # noqa: F811
+    (shop / "seeds.csv").write_text(content)
+    words = ["--seeds", "seeds.csv", *flags, "--out", "s.csv"]
+    errors = refuse(1, "diffuse", "shop.csv", *words, folder=shop)
+    assert message in errors and "Traceback" not in errors
+    assert not (shop / "s.csv").exists()
+
+
+def test_classes_that_are_all_known_leave_nothing_to_do(shop, refuse):  # noqa: F811
+    (shop / "shop.nodes.csv").write_text("item,kind\nmilk,a\nbread,a\nsalt,b\ntea,b\njam,b\n")
+    assert "Every node has a class already" in refuse(
+        1, "diffuse", "shop.csv", "--method", "labels", "--label", "kind", folder=shop
+    )

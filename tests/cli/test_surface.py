@@ -25,6 +25,7 @@ SURFACE = {
     "data fetch": {"--data-dir", "--force", "--deadline", "--json"},
     "diffuse": READ
     | {"--seeds", "--potential", "--power", "--strength", "--solver", "--step-size", "--tolerance", "--max-steps"}
+    | {"--method", "--seed-column", "--top", "--cluster", "--max-cluster", "--restart", "--scaling"}
     | {"--ignore-weights", "--out", "--force", "--picture", "--spreadsheet-safe"},
     "train": READ
     | {"--model", "--preset", "--config", "--splits", "--epochs", "--seed", "--set", "--jobs", "--out", "--resume"}

@@ -438,3 +438,40 @@ def test_a_shift_of_all_values_shifts_the_solution(potential):
     hypergraph, x = random_hypergraph(30, 25, 6, 0), random_values(30, 2, 0)
     found, shifted = (diffuse(hypergraph, x + shift, potential=potential).value for shift in (0.0, 1e6))
     torch.testing.assert_close(shifted - 1e6, found, atol=1e-3, rtol=0)
+
+
+@pytest.mark.parametrize("name", ["tv", "lec"])
+def test_the_strength_is_divided_by_the_mean_degree_and_copies_of_all_hyperedges_change_nothing(name):
+    once, x = random_hypergraph(25, 15, 6, seed=6), random_values(25, 2, 6)
+    members = [edge.tolist() if hasattr(edge, "tolist") else list(edge) for edge in once.hyperedges()]
+    weights = once.edge_weight.tolist()
+    often = Hypergraph.from_hyperedges(members * 40, num_nodes=25, edge_weight=weights * 40)
+    options = dict(potential=name, tolerance=1e-9)
+    found, repeated = diffuse(once, x, **options), diffuse(often, x, **options)
+    assert repeated.certified_by == "gap"
+    torch.testing.assert_close(repeated.value, found.value, atol=1e-4, rtol=0)
+    unscaled = diffuse(often, x, scaling="none", **options)
+    assert float((unscaled.value - found.value).abs().max()) > 0.1
+    degree = torch.zeros(25, dtype=torch.float64)
+    for edge, weight in zip(members, weights, strict=True):
+        degree[edge] += weight
+    by_hand = diffuse(once, x, scaling="none", strength=1 / float(degree[degree > 0].mean()), **options)
+    torch.testing.assert_close(by_hand.value, found.value, atol=1e-9, rtol=0)
+
+
+@pytest.mark.usefixtures("without_shape_checks")
+def test_the_scaling_of_the_strength_is_checked_and_an_object_is_not_scaled():
+    hypergraph, x = random_hypergraph(25, 15, 6, seed=6), random_values(25, 2, 6)
+    with pytest.raises(UsageError, match="scaling must be one of none, degree. Got 'degrees'"):
+        diffuse(hypergraph, x, scaling="degrees")
+    as_posed = diffuse(hypergraph, x, potential=TotalVariation(power=2)).value
+    torch.testing.assert_close(diffuse(hypergraph, x, scaling="none").value, as_posed, atol=0, rtol=0)
+
+
+@pytest.mark.parametrize("strength", [0.01, 1.0, 30.0])
+def test_descent_and_admm_agree_on_the_divergence_within_their_certified_gaps(strength):
+    hypergraph, x = random_hypergraph(25, 15, 6, seed=6), random_values(25, 2, 6)
+    options = dict(potential="divergence", strength=strength, tolerance=1e-8)
+    automatic, admm = diffuse(hypergraph, x, **options), diffuse(hypergraph, x, solver="admm", **options)
+    assert automatic.certified_by == admm.certified_by == "gap"
+    assert automatic.last.objective == pytest.approx(admm.last.objective, rel=1e-7)

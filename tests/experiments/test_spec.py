@@ -62,7 +62,8 @@ def test_every_packaged_experiment_resolves_with_sources(name):
         columns = {column.label for column in experiment.column}
         rows = {row.label for row in experiment.row}
         shared = [(row, column) for row in rows & set(table) for column in columns & set(table[row])]
-        assert len(shared) >= len(columns)  # our numbers and the paper's are matched by labels
+        # Our numbers and the paper's are matched by labels; an experiment of our own shows the paper's for ED-HNN only.
+        assert len(shared) >= (len(columns) if experiment.paper != "none" else 1)
 
 
 def test_only_the_requested_files_are_parsed(monkeypatch):

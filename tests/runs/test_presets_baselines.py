@@ -10,11 +10,11 @@ from edhnn.runs.presets import baseline_presets
 
 TABLE = baseline_presets()
 TRAINING = {"learning_rate", "weight_decay"}
-FAMILY = {"ed-hnn", "ed-hnn-ii", "invariant", "mean-deg", "jump-link"}
+OURS = {"ed-hnn", "ed-hnn-ii", "invariant", "mean-deg", "jump-link", "belief-diffusion", "auto"}
 
 
 def test_every_baseline_has_a_default():
-    assert set(TABLE) == set(MODELS) - FAMILY
+    assert set(TABLE) == set(MODELS) - OURS
     assert all("default" in sections for sections in TABLE.values())
 
 

@@ -3,6 +3,7 @@ from .conjugate_gradient import ConjugateGradient as ConjugateGradient
 from .diffusion import SOLVERS as SOLVERS
 from .diffusion import diffuse as diffuse
 from .diffusion import make_solver as make_solver
+from .diffusion import scaled_strength as scaled_strength
 from .gradient_descent import GradientDescent as GradientDescent
 from .pagerank import SweepCut as SweepCut
 from .pagerank import pagerank_problem as pagerank_problem

@@ -20,7 +20,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, check_non_negative, validate_data
 
 from edhnn.data.dataset import UNLABELLED, NodeDataset
-from edhnn.diffusion.diffusion import diffuse
+from edhnn.diffusion.diffusion import Scaling, diffuse, scaled_strength
 from edhnn.diffusion.solver import Outcome, Solution, SolverError
 from edhnn.errors import DataError, UsageError
 from edhnn.estimators.networks import accuracy_where_labelled, labelled, sample_targets
@@ -49,7 +49,9 @@ class HypergraphLabelSpreading(ClassifierMixin, BaseEstimator):  # type: ignore[
         potential: $g$: ``ce`` clique expansion, ``divergence`` to the mean, ``tv`` total variation, ``lec`` Lovász
             extension of the paper's cardinality cut.
         power: $p$: 1 or 2 for ``tv`` and ``lec``, at least 1 for ``divergence``, 2 for ``ce``.
-        strength: $\lambda > 0$, the weight of the hyperedges relative to the labels.
+        strength: $\lambda > 0$, the weight of the hyperedges relative to the labels, before scaling.
+        scaling: ``degree`` divides $\lambda$ by the mean degree, ``none`` does not. By default ``degree`` for ``tv``
+            and ``lec``, which otherwise give every node of a dense hypergraph the same answer; else ``none``.
         normalisation: For ``ce`` only: ``laplacian``, ``degree`` or ``none``, see `CliqueExpansion`. With ``laplacian``
             the minimiser is $(1 - \alpha)(I - \alpha \Theta)^{-1} x$, $\alpha = \lambda / (2 + \lambda)$: label
             spreading with HGNN's operator $\Theta$.
@@ -69,6 +71,7 @@ class HypergraphLabelSpreading(ClassifierMixin, BaseEstimator):  # type: ignore[
         n_features_in_: Number of hyperedges.
         feature_names_in_: Names of the hyperedges, if ``X`` was a table with names.
         n_iter_: Steps taken.
+        solution_: The `Solution` of the diffusion, without clipping.
         gap_: Duality gap: the objective of the worst class is at most this far above its minimum.
 
     Example:
@@ -89,6 +92,7 @@ class HypergraphLabelSpreading(ClassifierMixin, BaseEstimator):  # type: ignore[
         power: int = 2,
         strength: float = 1.0,
         normalisation: str = "laplacian",
+        scaling: Scaling | None = None,
         solver: str = "auto",
         tolerance: float = 1e-6,
         max_steps: int = 1000,
@@ -98,6 +102,7 @@ class HypergraphLabelSpreading(ClassifierMixin, BaseEstimator):  # type: ignore[
         self.power = power
         self.strength = strength
         self.normalisation = normalisation
+        self.scaling = scaling
         self.solver = solver
         self.tolerance = tolerance
         self.max_steps = max_steps
@@ -144,6 +149,7 @@ class HypergraphLabelSpreading(ClassifierMixin, BaseEstimator):  # type: ignore[
         one_hot[np.flatnonzero(known), number] = 1.0
         solution = self._diffused(given or Hypergraph.from_scipy(incidence), one_hot)
         self.classes_, self.incidence_ = classes, incidence
+        self.solution_ = solution
         self.n_iter_, self.gap_ = solution.steps, solution.last.gap
         self.class_prior_ = one_hot.sum(axis=0) / known.sum()
         self.label_distributions_ = _normalised(solution.value.cpu().numpy().clip(min=0), self.class_prior_)
@@ -184,6 +190,7 @@ class HypergraphLabelSpreading(ClassifierMixin, BaseEstimator):  # type: ignore[
     def _diffused(self, hypergraph: Hypergraph, one_hot: FloatArray) -> Solution:
         if not 0 < self.strength < math.inf:
             raise UsageError(f"The strength must be finite and positive. Got {self.strength}.")
+        weight = scaled_strength(hypergraph, self.potential, self.strength, self.scaling)
         potential = make_potential(self.potential, self.power)
         if isinstance(potential, CliqueExpansion):
             potential = CliqueExpansion(normalisation=self.normalisation)  # type: ignore[arg-type]  # checked there
@@ -191,7 +198,8 @@ class HypergraphLabelSpreading(ClassifierMixin, BaseEstimator):  # type: ignore[
             hypergraph,
             torch.from_numpy(one_hot).to(hypergraph.device),
             potential=potential,
-            strength=self.strength,
+            strength=weight,
+            scaling="none",  # done above, where the potential still has its name
             solver=self.solver,  # checked there
             tolerance=self.tolerance,
             max_steps=self.max_steps,

@@ -15,6 +15,7 @@ from edhnn.hypergraph.incidence import edge_to_incidence, incidence_to_edge
 from edhnn.potentials.base import edge_scale
 
 Mean = Literal["literal", "power"]
+_MOST_ROOT_STEPS = 256  # two for each bisection that double precision can need; Newton's method needs about six
 
 
 @final
@@ -84,7 +85,8 @@ class DivergenceToMean:
         r"""Return, for $p = 2$, $z = (a + 2\eta\kappa n 1)/\gamma$, where $n = \|z\|$ is the root of a scalar equation.
 
         $\gamma(n) = \|a + 2\eta\kappa n 1\| / n$, and the root of $\gamma - 1 - 2\eta + 2\eta\kappa S/n$ with
-        $S = 1^\top z - |e|\kappa n$ lies in $(0, \|a\|]$, because the operator shrinks. Bisection finds it.
+        $S = 1^\top z - |e|\kappa n$ lies in $(0, \|a\|]$, because the operator shrinks. Newton's method finds it in a
+        few steps; a step that leaves the bracket or is not half as long as the one before is replaced by a bisection.
         """
         if self.power != 2:
             raise UsageError(
@@ -100,14 +102,22 @@ class DivergenceToMean:
             return (square + 2 * lift * n * total + (lift * n) ** 2 * size).clamp(min=0).sqrt()
 
         low, high = torch.zeros_like(square), square.sqrt()
-        for _ in range(128 if a_ev.dtype == torch.float64 else 64):
-            n = (low + high) / 2
+        n, last = high, high - low
+        close = 4 * torch.finfo(a_ev.dtype).eps * high
+        for _ in range(_MOST_ROOT_STEPS):
             norm = gamma_times_n(n)
             safe = torch.where(norm > 0, norm, 1)
-            sum_z = (total + lift * n * size) * n / safe
-            excess = norm - (1 + 2 * eta) * n + lift * (sum_z - size * kappa * n)  # n times the equation
+            cosine = (total + lift * n * size) / safe
+            excess = norm - (1 + 2 * eta) * n + lift * (cosine * n - size * kappa * n)  # n times the equation
+            slope = lift * (2 * cosine + n * lift * (size - cosine**2) / safe - size * kappa) - (1 + 2 * eta)
             low, high = torch.where(excess > 0, n, low), torch.where(excess > 0, high, n)
-        n = (low + high) / 2
+            newton = n - excess / torch.where(slope == 0, 1, slope)
+            inside = (newton >= low - close) & (newton <= high + close)  # rounding may leave the bracket at the root
+            short = 2 * (newton - n).abs() <= torch.maximum(last, close)
+            following = torch.where((slope != 0) & inside & short, newton.clamp(low, high), (low + high) / 2)
+            last, n = (following - n).abs(), following
+            if bool((last <= close).all()):
+                break
         norm = gamma_times_n(n)
         ratio = torch.where(norm > 0, n / torch.where(norm > 0, norm, 1), 0)
         return edge_to_incidence(ratio, hypergraph) * (a_ev + edge_to_incidence(lift * n, hypergraph))

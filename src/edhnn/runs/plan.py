@@ -297,7 +297,7 @@ def make_plan(
     return Plan(
         model=sizes.model,
         options={**sizes.options, **options},
-        train=configure(TrainConfig, {**sizes.train, **train}),
+        train=configure(TrainConfig, {**sizes.train, **_without_none(train)}),
         seed=content.get("seed", 0) if seed is None else seed,
         origin=sizes.origin + (f"; given: {changed}" if changed else ""),
         **_protocol(dataset, preset or content.get("preset"), content, splits, folds, group, split_column),
@@ -331,6 +331,12 @@ def _protocol(
     return {"protocol": "folds", "num_splits": count, "group": group}
 
 
+def _without_none(train: Mapping[str, Any]) -> JsonObject:
+    """Replace the text ``none`` of a field that may be `None`, because neither TOML nor a command line has `None`."""
+    return {name: None if name in _MAY_BE_NONE and value == "none" else value for name, value in train.items()}
+
+
+_MAY_BE_NONE: Final = ("patience", "clip")
 TRAIN_FIELDS: Final = tuple(option.name for option in fields(TrainConfig))
 _KEYS: Final = {
     "model": str,

@@ -4,11 +4,11 @@ Outputs are log-odds (in a regression: standardised values). Each predictor is c
 by the temperature $T_k$ with the smallest validation loss. The answer has the outputs $\sum_k w_k o_k / T_k$ with
 weights $w_k \ge 0$, $\sum_k w_k = 1$, of the smallest
 
-$$ \mathrm{loss}(w) + 0.005\,(1 - w_0), $$
+$$ \mathrm{loss}(w) + \frac{0.25}{\sqrt{n}}\,(1 - w_0), $$
 
-where predictor 0 is the base. The loss is convex in $w$. The last term is the price of every predictor but the base: on
-few validation nodes a network that adds nothing looks better than the base by chance, and a small weight costs little.
-Weights below 0.02 become 0.
+where predictor 0 is the base and $n$ the number of validation nodes. The loss is convex in $w$. The last term is the
+price of every predictor but the base: on few validation nodes a network that adds nothing looks better than the base by
+chance, and a small weight costs little. Weights below 0.02 become 0.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from torch import Tensor
 
 from edhnn.training.objective import Objective
 
-PRICE: Final = 0.005
+PRICE: Final = 0.25
 _LEAST = 0.02
 _TEMPERATURES: Final = tuple(2.0 ** (k / 4) for k in range(-6, 21))
 _STEPS, _RATE = 400, 0.5
@@ -84,7 +84,7 @@ def _descend(stacked: Tensor, targets: Tensor, objective: Objective) -> Tensor:
     """Return the best weights, by exponentiated gradient steps, which stay on the simplex; the best step is kept."""
     count = len(stacked)
     logits = torch.zeros(count, dtype=torch.float64)
-    price = torch.full((count,), PRICE, dtype=torch.float64)
+    price = torch.full((count,), PRICE / stacked.shape[1] ** 0.5, dtype=torch.float64)
     price[0] = 0.0
     best, chosen = float("inf"), torch.eye(count, dtype=torch.float64)[0]
     corners = list(torch.eye(count, dtype=torch.float64))

@@ -320,10 +320,10 @@ def _fit_parts(
         best_epoch = before + best if best else best_epoch
         before = epochs = before + done
         now = _PartState(state=FitState(seconds=seconds))
-    y, outputs = labels_of(dataset).cpu(), []
+    y, outputs, whole = labels_of(dataset).cpu(), [], told.everything()
     for position in range(len(PARTS)):
         model.coefficients.copy_(torch.eye(len(PARTS))[position])
-        outputs.append(outputs_told(model, told))
+        outputs.append(outputs_of(model, whole).cpu())  # of validation and test nodes, whose labels are not given
     blend = fit_blend([output[split.valid] for output in outputs], y[split.valid], objective)
     model.coefficients.copy_(torch.tensor(blend.coefficients))
     answer = outputs_told(model, told)

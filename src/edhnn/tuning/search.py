@@ -159,7 +159,8 @@ def write_winner(result: TuningResult, path: Path) -> None:
     plan, best = result.winner, result.ranking[0]
     assert best.score is not None
     unit = "" if result.minimise else " %"
-    tables = {"options": asdict(make_config(plan.model, **plan.options)), "train": plan.train.to_json()}
+    training = {name: "none" if value is None else value for name, value in asdict(plan.train).items()}
+    tables = {"options": asdict(make_config(plan.model, **plan.options)), "train": training}
     lines = [
         f"# Found by edhnn tune on {json.dumps(result.dataset)}, space {result.search.space}: the best of "
         f"{len(result.ranking)} trials.",

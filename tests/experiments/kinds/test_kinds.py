@@ -47,7 +47,9 @@ def test_bounds_exist_for_data_with_a_known_generator():
     }
     assert where == {
         "l1-logistic": ["cora", "digits", "senate", "csbm-4"],
+        "linear-base": ["cora", "digits", "senate", "csbm-4"],
         "class-means": ["senate", "csbm-4"],
+        "degree-and-class-means": [],  # csbm-fixed only
         "belief-propagation": ["csbm-4"],
         "belief-propagation-labels": ["csbm-4"],
     }

@@ -16,4 +16,4 @@ def test_ids_of_other_types_match_no_node(tmp_path, nodes):
     with pytest.raises(DataError, match="row 1: Every seed must be a node of the hypergraph"):
         read_seeds(path, pair, Limits())
     pa.parquet.write_table(pa.table({"node": ["1", "0"], "value": [1.0, 2.0]}), path)
-    assert read_seeds(path, pair, Limits()).tolist() == [2.0, 1.0]
+    assert read_seeds(path, pair, Limits()).tolist() == [[2.0], [1.0]]

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -121,40 +121,79 @@ def find_id_columns(path: Path, limits: Limits) -> tuple[str, str]:
     return roles.node, roles.edge
 
 
-def read_seeds(path: Path, dataset: NodeDataset, limits: Limits) -> Float[Tensor, " N"]:
-    """Read the seed values of a diffusion; the value of a node without a row is 0.
+def read_seeds(
+    path: Path, dataset: NodeDataset, limits: Limits, columns: Sequence[str] = ("value",)
+) -> Float[Tensor, "N D"]:
+    """Read the seed values of a diffusion; the values of a node without a row are 0.
 
     Args:
-        path: A CSV, TSV or Parquet table with the columns `node` and `value`.
+        path: A CSV, TSV or Parquet table with the column `node` and the columns of values.
         dataset: The dataset that contains the nodes.
         limits: Size limits.
+        columns: The columns of values.
 
     Returns:
-        A value per node, float64.
+        A row per node and a column per column of values, float64.
 
     Raises:
         DataError: if a node is unknown or occurs twice, or a value is not a finite number.
     """
+    file, table, nodes = _read_seed_rows(path, dataset, limits, columns)
+    x = np.zeros((dataset.hypergraph.num_nodes, len(columns)))
+    for number, name in enumerate(columns):
+        values = numbers_in(table[name])
+        if values is None:  # some values are text: convert each row, so that the error names the wrong one
+            values = np.array([_number(value) for value in as_list(table[name])], dtype=np.float64)
+        wrong = np.flatnonzero(~np.isfinite(values))
+        if len(wrong):
+            raise DataError(
+                f"Every value must be a finite number. Got {as_list(table[name])[wrong[0]]!r} in the column {name!r}.",
+                path=path,
+                where=file.locate(int(wrong[0])),
+                remedy="If the column holds classes, use `method='labels'`.",
+            )
+        x[nodes, number] = values
+    return torch.from_numpy(x)
+
+
+def read_seed_classes(path: Path, dataset: NodeDataset, limits: Limits, column: str = "class") -> list[str | None]:
+    """Read the known classes of nodes from a table with the column `node` and a column of classes.
+
+    Returns:
+        The class of each node as text; ``None`` for a node without a row.
+
+    Raises:
+        DataError: if a node is unknown or occurs twice, or a class is empty.
+    """
+    file, table, nodes = _read_seed_rows(path, dataset, limits, [column], as_text=[column])
+    classes: list[str | None] = [None] * dataset.hypergraph.num_nodes
+    for row, (node, name) in enumerate(zip(nodes, as_list(table[column]), strict=True)):
+        if name is None or name == "":
+            raise DataError("Every seed must have a class. Got an empty field.", path=path, where=file.locate(row))
+        classes[node] = str(name)
+    return classes
+
+
+def _read_seed_rows(
+    path: Path, dataset: NodeDataset, limits: Limits, columns: Sequence[str], as_text: Sequence[str] = ()
+) -> tuple[TableFile, Any, list[int]]:
+    """Read columns of a table of seeds; return the file, the table and the node of each row."""
     file = TableFile.open(path, limits, table_name(path))
-    if not {"node", "value"} <= set(file.header.columns):
-        columns = ", ".join(file.header.columns)
-        raise DataError(f"Seeds must have the columns 'node' and 'value'. Got {columns}.", path=path)
-    table = file.read(["node", "value"], as_text=["node"])
-    values = numbers_in(table["value"])
-    if values is None:  # some values are text: convert each row, so that the error names the wrong one
-        values = np.array([_number(value) for value in as_list(table["value"])], dtype=np.float64)
-    x = np.zeros(dataset.hypergraph.num_nodes)
+    if not {"node", *columns} <= set(file.header.columns):
+        wanted = " and ".join(repr(name) for name in ("node", *columns))
+        got = ", ".join(file.header.columns)
+        raise DataError(f"Seeds must have the columns {wanted}. Got {got}.", path=path)
+    table = file.read(["node", *columns], as_text=["node", *as_text])
+    nodes: list[int] = []
     seen: set[int] = set()
     for row, name in enumerate(as_list(table["node"])):
         node = _find_node(name, dataset)
         if node is None or node in seen:
             rule = "Every seed must be a node of the hypergraph" if node is None else "Each node must occur once"
             raise DataError(f"{rule}. Got {name!r}.", path=path, where=file.locate(row))
-        if not np.isfinite(values[row]):
-            raise DataError("Every value must be a finite number.", path=path, where=file.locate(row))
         seen.add(node)
-        x[node] = values[row]
-    return torch.from_numpy(x)
+        nodes.append(node)
+    return file, table, nodes
 
 
 class _Listing(NamedTuple):
