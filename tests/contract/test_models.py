@@ -300,6 +300,31 @@ def test_pickles_and_copies_continue_as_the_model_would(name):
     assert same.same_as(hypergraph) and torch.equal(loaded(x, same), expected)
 
 
+class Outputs(torch.utils.data.Dataset):
+    """Each entry is the output of a model, computed where the entry is read."""
+
+    def __init__(self, *parts):
+        self.parts = parts
+
+    def __len__(self):
+        return len(self.parts)
+
+    def __getitem__(self, number):
+        model, hypergraph = self.parts[number]
+        return model(features(), hypergraph).detach()
+
+
+@pytest.mark.slow
+def test_models_and_hypergraphs_reach_the_workers_of_a_data_loader():
+    parts = [(build(name).eval(), example()) for name in sorted(MODELS)]
+    expected = [model(features(), hypergraph).detach() for model, hypergraph in parts]
+    loader = torch.utils.data.DataLoader(
+        Outputs(*parts), batch_size=None, num_workers=1, multiprocessing_context="spawn"
+    )
+    for name, out, wanted in zip(sorted(MODELS), loader, expected, strict=True):
+        assert torch.equal(out, wanted), name
+
+
 @every_model
 @pytest.mark.parametrize("norm", ["layer", "batch"])
 def test_autocast_computes_as_a_model_in_its_type_with_gradients_in_single_precision(name, norm):

@@ -17,6 +17,7 @@ from torch import Tensor
 from edhnn.data.ids import Ids
 from edhnn.errors import DataError
 from edhnn.hypergraph.hypergraph import Hypergraph
+from edhnn.notebook import table
 from edhnn.typing import JsonObject, NodeOrEdgeId
 
 Task = Literal["classification", "multilabel", "regression"]
@@ -166,6 +167,21 @@ class NodeDataset:
             x=None if self.x is None else self.x.to(device),
             y=None if self.y is None else self.y.to(device),
         )
+
+    def _repr_html_(self) -> str:
+        graph, labelled = self.hypergraph, int(self.labelled.sum())
+        rows: list[tuple[str, object]] = [
+            ("nodes", graph.num_nodes),
+            ("hyperedges", graph.num_edges),
+            ("memberships", graph.num_incidences),
+            ("features", self.num_features or "none"),
+            ("labels", "none" if self.task is None else f"{self.task}, {labelled:,} of {graph.num_nodes:,} nodes"),
+        ]
+        if self.num_classes is not None:
+            first = ", ".join(class_name(self, number) for number in range(min(self.num_classes, 8)))
+            rows.append(("classes", f"{self.num_classes}: {first}{', …' if self.num_classes > 8 else ''}"))
+        rows.append(("source", f"{self.provenance.source} ({self.provenance.format})"))
+        return table(self.name, rows + [("note", note) for note in self.provenance.notes[:3]])
 
     def __repr__(self) -> str:
         facts = f"nodes={self.hypergraph.num_nodes}, hyperedges={self.hypergraph.num_edges}"

@@ -22,6 +22,7 @@ from torch import Tensor
 
 from edhnn.diffusion.problem import DiffusionProblem
 from edhnn.errors import EdhnnError
+from edhnn.notebook import table
 
 
 class Outcome(Enum):
@@ -76,6 +77,24 @@ class Solution:
     def last(self) -> StepRecord:
         """The record of the last check."""
         return self.history[-1]
+
+    def _repr_html_(self) -> str:
+        rows: list[tuple[str, object]] = [
+            ("outcome", self.outcome.value),
+            ("steps", self.steps),
+            ("nodes", self.value.shape[0]),
+            ("columns", self.value.shape[1]),
+        ]
+        if self.value.numel():
+            low, high = self.value.aminmax()
+            rows.append(("range", f"{float(low):.4g} to {float(high):.4g}"))
+        rows += [
+            ("objective", f"{self.last.objective:.6g}"),
+            ("duality gap", f"{self.last.gap:.3g}"),
+            ("residual", f"{self.last.residual:.3g}"),
+            ("seconds", f"{self.last.seconds:.2f}"),
+        ]
+        return table(f"Solution, certified by its {self.certified_by}", rows)
 
 
 class SolverError(EdhnnError):

@@ -27,6 +27,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from edhnn.errors import DataError
+from edhnn.notebook import table
 
 Made = TypeVar("Made")
 
@@ -315,6 +316,22 @@ class Hypergraph:
     def __reduce__(self) -> tuple[Callable[..., Hypergraph], tuple[Any, ...]]:
         """Pickle and copy the hypergraph without what was derived from it, which is made again where it is used."""
         return _restored, tuple(getattr(self, part.name) for part in fields(self) if part.name != "_derived")
+
+    def _repr_html_(self) -> str:
+        weights = [name for name in ("edge_weight", "incidence_weight") if getattr(self, name) is not None]
+        rows: list[tuple[str, object]] = [
+            ("nodes", self.num_nodes),
+            ("hyperedges", self.num_edges),
+            ("memberships", self.num_incidences),
+            ("weights", ", ".join(weights) or "none"),
+        ]
+        if self.num_incidences and not self.node_index.is_meta:
+            rows[3:3] = [
+                ("largest hyperedge", int(self.edge_size.max())),
+                ("largest degree", int(self.degree.max())),
+                ("isolated nodes", int((self.degree == 0).sum())),
+            ]
+        return table("Hypergraph", rows)
 
     def __repr__(self) -> str:
         extras = "".join(

@@ -25,6 +25,7 @@ from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progres
 
 from edhnn.data.limits import FREE_TEXT, Limits, size_in_words
 from edhnn.errors import DataError, LimitError, UsageError, shown
+from edhnn.notebook import NotebookBar, shows_bars
 from edhnn.typing import ByteWriter
 
 _BAR_APPEARS_AFTER = 1.0  # seconds
@@ -331,7 +332,7 @@ def compressed_by_name(path: Path, name: str) -> Iterator[ByteWriter]:
 
 
 class DelayedBar:
-    """A progress bar on standard error, for work longer than a second on a terminal.
+    """A progress bar on standard error or below the cell, for work longer than a second on a terminal or in a notebook.
 
     Args:
         title: The name of the work.
@@ -342,12 +343,18 @@ class DelayedBar:
     def __init__(self, title: str, total: int, *, in_bytes: bool = True) -> None:
         self._title, self._total, self._in_bytes = shown(title), total, in_bytes
         self._started = time.monotonic()
-        self._on_terminal = sys.stderr.isatty()
+        self._in_notebook = shows_bars()
+        self._shown = self._in_notebook or sys.stderr.isatty()
         self._progress: Progress | None = None
+        self._notebook_bar: NotebookBar | None = None
 
     def show(self, done: int, note: str = "") -> None:
         """Update the bar. It appears with the first call after a second. The note follows the title."""
-        if not self._on_terminal or time.monotonic() - self._started < _BAR_APPEARS_AFTER:
+        if not self._shown or time.monotonic() - self._started < _BAR_APPEARS_AFTER:
+            return
+        if self._in_notebook:
+            self._notebook_bar = self._notebook_bar or NotebookBar()
+            self._notebook_bar.show(f"{self._title}{note}", done, self._total)
             return
         if self._progress is None:
             amount = DownloadColumn() if self._in_bytes else MofNCompleteColumn()
@@ -362,6 +369,9 @@ class DelayedBar:
         if self._progress is not None:
             self._progress.stop()
             self._progress = None
+        if self._notebook_bar is not None:
+            self._notebook_bar.close()
+            self._notebook_bar = None
 
 
 def _umask() -> int:

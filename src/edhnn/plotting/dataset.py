@@ -30,6 +30,7 @@ from edhnn.plotting.style import (
     ORANGE,
     PURPLE,
     TEAL,
+    Picture,
     empty_panel,
     growing_bins,
     head,
@@ -46,14 +47,22 @@ MANY_CLASSES, NUMBERED_CLASSES = 40, 12
 NAME_LENGTH = 14
 
 
-def draw(dataset: NodeDataset, path: Path | str) -> None:
-    """Draw any dataset into a PNG file; a failure leaves no partial file."""
-    save_figure(picture(dataset), Path(path), dpi=150)
+def draw(dataset: NodeDataset, path: Path | str | None = None) -> Figure:
+    """Draw any dataset and return the figure, which a notebook shows.
+
+    Args:
+        dataset: The dataset.
+        path: Where to save it as PNG too; a failure leaves no partial file.
+    """
+    figure = picture(dataset)
+    if path is not None:
+        save_figure(figure, Path(path), dpi=150)
+    return figure
 
 
 def picture(dataset: NodeDataset) -> Figure:
     """Draw a dataset as a matplotlib figure outside of pyplot's global state."""
-    figure = Figure(
+    figure = Picture(
         figsize=(11, 8),
         layout=ConstrainedLayoutEngine(w_pad=0.15, h_pad=0.15, hspace=0.05, wspace=0.04),
         facecolor="white",

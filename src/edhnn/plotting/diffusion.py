@@ -21,7 +21,7 @@ from torch import Tensor
 
 from edhnn.diffusion.solver import StepRecord
 from edhnn.hypergraph.hypergraph import Hypergraph
-from edhnn.plotting.style import BLUE, GREY, ORANGE, short
+from edhnn.plotting.style import BLUE, GREY, ORANGE, Picture, short
 from edhnn.typing import FloatArray
 
 DRAWN, NAMED, PATHS = 300, 30, 200  # the most nodes and hyperedges drawn, nodes with names, and paths
@@ -49,7 +49,7 @@ def diffusion_picture(
     Returns:
         A figure outside of pyplot's global state.
     """
-    figure = Figure(figsize=(13, 7.5), layout="constrained", facecolor="white")
+    figure = Picture(figsize=(13, 7.5), layout="constrained", facecolor="white")
     figure.suptitle(title, fontsize=12, fontweight="bold", parse_math=False)
     above, below = figure.subfigures(2, 1, squeeze=False, height_ratios=[1.1, 1.0])[:, 0]
     chosen = [looks[number] for number in snapshot_numbers(len(looks))]

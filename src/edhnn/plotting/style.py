@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import warnings
 from pathlib import Path
 
@@ -19,11 +20,26 @@ LINE_COLOURS = ("#4477aa", "#ee6677", "#228833", "#b8860b", "#66aacc", "#aa3377"
 """Colours for up to eight curves in one plot, distinguishable with colour-blindness."""
 
 
+class Picture(Figure):
+    """A figure outside of pyplot's global state that a notebook shows by itself."""
+
+    def _repr_png_(self) -> bytes:
+        """Return the picture as PNG."""
+        return _png(self, 100)
+
+
 def save_figure(figure: Figure, path: Path, *, dpi: int = 120) -> None:
     """Write a PNG, with the same bytes for the same figure; a failure leaves no partial file."""
-    with atomic_file(path) as temporary, warnings.catch_warnings():
+    with atomic_file(path) as temporary:
+        temporary.write_bytes(_png(figure, dpi))
+
+
+def _png(figure: Figure, dpi: int) -> bytes:
+    content = io.BytesIO()
+    with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=r"Glyph .* missing")  # names in scripts missing from the font
-        figure.savefig(temporary, format="png", dpi=dpi, metadata={"Software": None})
+        figure.savefig(content, format="png", dpi=dpi, metadata={"Software": None})
+    return content.getvalue()
 
 
 def growing_bins(values: IntArray) -> FloatArray:

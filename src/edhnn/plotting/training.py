@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
-from edhnn.plotting.style import BLUE, GREY, ORANGE, short
+from edhnn.plotting.style import BLUE, GREY, ORANGE, Picture, short
 from edhnn.typing import IntArray, JsonObject
 
 _MANY_CLASSES = 20
@@ -16,7 +16,7 @@ _DARK = 0.55
 
 def learning_curve(splits: Sequence[Sequence[JsonObject]], metric: str, title: str) -> Figure:
     """Draw loss and metric over the epochs: a thin line per split, a dot at each selected epoch."""
-    figure = Figure(figsize=(9, 3.6), layout="constrained")
+    figure = Picture(figsize=(9, 3.6), layout="constrained")
     loss, quality = figure.subplots(1, 2)
     for records in splits:
         epochs = [record["epoch"] for record in records]
@@ -40,7 +40,7 @@ def learning_curve(splits: Sequence[Sequence[JsonObject]], metric: str, title: s
 def confusion_picture(counts: IntArray, names: Sequence[str], title: str) -> Figure:
     """Draw the test nodes of all splits by true and predicted class, coloured by their share of the true class."""
     size = min(3.0 + 0.45 * len(names), 12.0)
-    figure = Figure(figsize=(size + 1, size), layout="constrained")
+    figure = Picture(figsize=(size + 1, size), layout="constrained")
     axes = figure.subplots()
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     image = axes.imshow(shares, cmap="Blues", vmin=0, vmax=1)
@@ -59,7 +59,7 @@ def confusion_picture(counts: IntArray, names: Sequence[str], title: str) -> Fig
 
 def error_picture(true: Sequence[float], predicted: Sequence[float], title: str) -> Figure:
     """Draw predicted against true values of test nodes, for regression."""
-    figure = Figure(figsize=(4.5, 4.2), layout="constrained")
+    figure = Picture(figsize=(4.5, 4.2), layout="constrained")
     axes = figure.subplots()
     axes.plot(true, predicted, ".", color=BLUE, markersize=3, alpha=0.5)
     ends = [min([*true, *predicted]), max([*true, *predicted])]

@@ -20,7 +20,7 @@ import pyarrow as pa
 import torch
 from torch import Tensor
 
-from edhnn import kernels
+from edhnn import kernels, notebook
 from edhnn.data.dataset import UNLABELLED, NodeDataset
 from edhnn.data.limits import size_in_words
 from edhnn.data.splits import Split
@@ -151,6 +151,25 @@ class RunSummary:
     def piece(self) -> str:
         """The word for one of the splits: split or fold."""
         return "fold" if self.protocol == "folds" else "split"
+
+    def _repr_html_(self) -> str:
+        rows: list[tuple[str, object]] = [(self.metric.replace("_", " "), self.headline)]
+        if self.interval is not None:
+            rows.append(("95 % interval", self.interval))
+        rows += [
+            (FLOOR_WORDS[floor.name][0], f"{self.shown(floor.value)}{self.unit}")
+            for floor in self.floors
+            if floor.value is not None
+        ]
+        rows += [
+            (f"{self.piece}s", f"{len(self.test)}: {', '.join(map(self.shown, self.test))}"),
+            ("selected epochs", ", ".join(map(str, self.best_epoch))),
+            ("parameters", self.num_parameters),
+            ("seconds", f"{self.seconds:.1f}"),
+            ("folder", self.run),
+        ]
+        rows += [("in words", self.verdict)] if self.verdict else []
+        return notebook.table(f"{self.model} on {self.dataset}", rows + [("note", note) for note in self.notes])
 
     def to_json(self) -> JsonObject:
         """Return the summary as JSON."""
