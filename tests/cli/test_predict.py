@@ -154,13 +154,15 @@ def test_data_without_features_are_trained_on_and_predicted_with_a_note(tmp_path
     for name, prefix in (("plain", "n"), ("other", "m")):
         lines = [f"{node.replace('n', prefix)},{edge}" for node, edge in pairs]
         (tmp_path / f"{name}.csv").write_text("node,hyperedge\n" + "\n".join(lines) + "\n")
-        labels = [f"{prefix}{v},{'ab'[v % 2]}" for v in range(20)]
-        (tmp_path / f"{name}.nodes.csv").write_text("id,kind\n" + "\n".join(labels) + "\n")
-    code, _, errors = here("train", "plain.csv", "--label", "kind", "--out", "run", *TINY, folder=tmp_path)
+        labels = [f"{prefix}{v},{'ab'[v % 2]},{v}" for v in range(20)]
+        (tmp_path / f"{name}.nodes.csv").write_text("id,kind,price\n" + "\n".join(labels) + "\n")
+    arguments = ("train", "plain.csv", "--label", "kind", "--features", "", "--out", "run", *TINY)
+    code, output, errors = here(*arguments, folder=tmp_path)
     assert code == 0, errors
+    assert "features alone skipped: the data have none of their own" in output
     assert "note: no features: 198 columns are made from the hypergraph" in errors
     code, _, errors = here("predict", "run", "plain.csv", "--out", "p.csv", folder=tmp_path)
-    assert (code, "None of" in errors) == (0, False)
+    assert (code, "None of" in errors, "feature columns guessed" in errors) == (0, False, False)
     code, _, errors = here("predict", "run", "other.csv", "--out", "o.csv", folder=tmp_path)
     assert code == 0
     assert "note: The model's features are made from the hypergraph" in errors

@@ -30,6 +30,7 @@ from edhnn.cli.output import (
 from edhnn.data.dataset import NodeDataset
 from edhnn.datasets.registry import catalog
 from edhnn.errors import DataError, UsageError
+from edhnn.io.formats import FORMATS, detect_format
 from edhnn.io.tables.writer import write_table
 from edhnn.runs.evaluate import evaluate_run
 from edhnn.runs.predict import load_models, mean_of
@@ -130,6 +131,9 @@ def _read_like(options: ReadOptions, source: str, model: Pretrained, *, labels: 
             options = replace(options, task=options.task or model.objective.task)
         return options.read(source, like={**recorded, "task": model.objective.task}, labels=labels)
     like = {"columns": recorded["columns"]} if "columns" in recorded else None
+    makes_features = "structural_features" in recorded and options.features is None
+    if makes_features and FORMATS[options.format or detect_format(Path(source))].options != "none":
+        options = replace(options, features="")  # guess nothing that the model would not use
     names = model.feature_names if options.features is None and "structural_features" not in recorded else None
     labelled = options
     if labels and (label := options.label or recorded.get("label_columns")):

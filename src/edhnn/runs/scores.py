@@ -27,6 +27,7 @@ from edhnn.data.splits import Split, group_numbers
 from edhnn.seeding import derive_seed
 from edhnn.training.floors import features_alone, features_fit_in_time, majority, neighbours_vote
 from edhnn.training.objective import Objective, labels_of
+from edhnn.training.structural_features import KEY as STRUCTURAL_FEATURES
 from edhnn.typing import FloatArray, IntArray
 
 CONFIDENCE: Final = 0.95
@@ -134,19 +135,20 @@ def score_run(
     tested = [answer[split.test] for answer, split in zip(answers, splits, strict=True)]
     metric = _Metric(dataset, splits, objectives, group)
     ours = metric.sums(tested)
+    reason = "it would take more than about a minute on data of this size"
     found: dict[FloorName, list[Tensor] | None] = {
         "majority": [majority(dataset, split) for split in splits],
         "features": None,
         "neighbours": [neighbours_vote(dataset, split) for split in splits],
     }
-    if features_fit_in_time(dataset, splits, objectives[0].num_outputs):
+    if STRUCTURAL_FEATURES in dataset.reading:
+        reason = "the data have none of their own, and those of the training are made from the hypergraph"
+    elif features_fit_in_time(dataset, splits, objectives[0].num_outputs):
         found["features"] = [
             features_alone(dataset, split, objective) for split, objective in zip(splits, objectives, strict=True)
         ]
     floors = [
-        FloorScore(name=name, skipped="it would take more than about a minute on data of this size")
-        if floor is None
-        else metric.compare(name, ours, metric.sums(floor))
+        FloorScore(name=name, skipped=reason) if floor is None else metric.compare(name, ours, metric.sums(floor))
         for name, floor in found.items()
     ]
     return Scores(metric.score(ours), floors, _by_class(dataset, splits, tested, names))
