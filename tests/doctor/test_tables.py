@@ -273,6 +273,15 @@ def test_a_bad_line_is_an_error_unless_it_may_be_dropped(tmp_path, refuse):
         clean_table(path, path, Cleaning(drop_bad_lines=True), overwrite=True)
 
 
+def test_columns_of_ids_are_not_guessed_from_lines_of_another_separator(tmp_path, refuse):
+    path = tmp_path / "t.csv"
+    path.write_text("\n\ufeffsku;order;price\n007;1;1,5\n9,2,1\n")
+    options = ("--separator", ",", "--drop-bad-lines", "--drop-empty")
+    message = refuse("data", "clean", str(path), str(tmp_path / "o.csv"), *options, code=1)
+    assert "cannot be guessed" in message and "--separator" in message
+    assert list(tmp_path.iterdir()) == [path]
+
+
 def test_limits_apply_to_lines(tmp_path):
     path = tmp_path / "t.csv"
     path.write_bytes(ROWS + b"x" * 1000)

@@ -280,9 +280,10 @@ def test_several_labels_with_unknown_entries(tiny, split):
 
 def test_a_diverging_loss_raises_and_names_a_parameter_or_module(tiny, split):
     dataset = replace(tiny, x=tiny.x * 1e30)
-    model = model_for(dataset, norm="none")
-    with pytest.raises(DivergedError, match=r"epoch \d+.*'.*learning_rate="):
-        fit(model, dataset, split, TrainConfig(epochs=50, learning_rate=1e10))
+    for select in ("metric", "loss", "metric-then-loss"):
+        model = model_for(dataset, norm="none")
+        with pytest.raises(DivergedError, match=r"epoch \d+.*'.*learning_rate="):
+            fit(model, dataset, split, TrainConfig(epochs=50, learning_rate=1e10, select=select))
 
 
 def test_diverging_later_keeps_the_best_parameters(tiny, split):

@@ -321,6 +321,12 @@ class _Cleaner:
             return [header.index(name) for name in self.cleaning.ids]
         rows = (fields for _, fields in self._right_rows(header, None) if fields)
         names = guess_id_columns(header, rows, self.limits)
+        if not set(names) <= set(header):  # a reader would divide these lines at another separator
+            raise DataError(
+                f"The columns of ids cannot be guessed. The names of the columns are {', '.join(map(repr, header))}.",
+                path=self.path,
+                remedy="Name another `separator=`, or the columns of ids with `id_column=`.",
+            )
         self.report.notes.append(f"id columns guessed: {', '.join(repr(name) for name in names)}")
         return [header.index(name) for name in names]
 

@@ -161,7 +161,8 @@ class Objective:
             return metrics[self.metric]
         score = -float(self.loss(outputs, self.targets(y, outputs.dtype)))  # scaled: targets count alike
         if not math.isfinite(score):
-            score = -float(self.loss(outputs.double(), self.targets(y.double(), torch.float64)))
+            exact = y.double() if y.is_floating_point() else y
+            score = -float(self.loss(outputs.double(), self.targets(exact, torch.float64)))
         if self.task == "regression" or select == "loss":
             return score
         return metrics[self.metric] + 0.5 / len(y) * score / (1 - score)
